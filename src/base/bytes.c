@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans, capped buffers and arenas; base/bytes.h has the contracts. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum {
+	BUF_FIRST = 512,
+	ARENA_BLOCK = 8192,
+	ARENA_ALIGN = 16,
+};
+
+struct arena_block {
+	struct arena_block *next;
+	size_t used;
+	size_t size;
+	uint8_t pad[8];
+	uint8_t data[];
+};
+
+struct span
+span_of(const void *ptr, size_t len)
+{
+	return (struct span){ ptr, len };
+}
+
+struct span
+span_str(const char *s)
+{
+	return (struct span){ (const uint8_t *)s, s ? strlen(s) : 0 };
+}
+
+bool
+span_equal(struct span a, struct span b)
+{
+	return a.len == b.len &&
+	    (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+bool
+span_is(struct span a, const char *s)
+{
+	return span_equal(a, span_str(s));
+}
+
+bool
+span_starts(struct span a, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return a.len >= n && (n == 0 || memcmp(a.ptr, prefix, n) == 0);
+}
+
+struct span
+span_from(struct span a, size_t from)
+{
+	if (from >= a.len)
+		return (struct span){ a.ptr ? a.ptr + a.len : NULL, 0 };
+	return (struct span){ a.ptr + from, a.len - from };
+}
+
+size_t
+span_find(struct span a, uint8_t c)
+{
+	const uint8_t *p = a.len ? memchr(a.ptr, c, a.len) : NULL;
+
+	return p ? (size_t)(p - a.ptr) : a.len;
+}
+
+void
+buf_init(struct buf *b, size_t max)
+{
+	memset(b, 0, sizeof(*b));
+	b->max = max;
+}
+
+void
+buf_release(struct buf *b)
+{
+	size_t max = b->max;
+
+	free(b->base);
+	buf_init(b, max);
+}
+
+uint8_t *
+buf_room(struct buf *b, size_t n)
+{
+	size_t want;
+	uint8_t *grown;
+
+	if (n > b->max - b->len)
+		return NULL;
+	if (b->off + b->len + n <= b->cap && b->base)
+		return b->base + b->off + b->len;
+	if (b->off > 0) {
+		memmove(b->base, b->base + b->off, b->len);
+		b->off = 0;
+		if (b->len + n <= b->cap)
+			return b->base + b->len;
+	}
+	want = b->cap ? b->cap : BUF_FIRST;
+	while (want < b->len + n)
+		want = want > b->max / 2 ? b->max : want * 2;
+	grown = realloc(b->base, want);
+	BUG_IF(!grown);
+	b->base = grown;
+	b->cap = want;
+	return b->base + b->len;
+}
+
+void
+buf_grew(struct buf *b, size_t n)
+{
+	BUG_IF(b->off + b->len + n > b->cap);
+	b->len += n;
+}
+
+int
+buf_add(struct buf *b, const void *p, size_t n, struct fault *f)
+{
+	uint8_t *to;
+
+	if (n == 0)
+		return 0;
+	to = buf_room(b, n);
+	if (!to)
+		return fault_set(f, FAULT_LIMIT, "buffer of %zu bytes is full",
+		    b->max);
+	memcpy(to, p, n);
+	buf_grew(b, n);
+	return 0;
+}
+
+void
+buf_eat(struct buf *b, size_t n)
+{
+	BUG_IF(n > b->len);
+	b->off += n;
+	b->len -= n;
+	if (b->len == 0)
+		b->off = 0;
+}
+
+void
+buf_clear(struct buf *b)
+{
+	b->off = 0;
+	b->len = 0;
+}
+
+size_t
+buf_left(const struct buf *b)
+{
+	return b->max - b->len;
+}
+
+struct span
+buf_span(const struct buf *b)
+{
+	return (struct span){ b->base ? b->base + b->off : NULL, b->len };
+}
+
+uint8_t *
+buf_ptr(struct buf *b)
+{
+	return b->base ? b->base + b->off : NULL;
+}
+
+int
+buf_fmt(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	va_list again;
+	int n;
+	uint8_t *to;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	to = n < 0 ? NULL : buf_room(b, (size_t)n + 1);
+	if (to) {
+		(void)vsnprintf((char *)to, (size_t)n + 1, fmt, again);
+		buf_grew(b, (size_t)n);
+	}
+	va_end(again);
+	return to ? 0 : -1;
+}
+
+void
+arena_init(struct arena *a, size_t cap)
+{
+	*a = (struct arena){ .cap = cap };
+}
+
+void *
+arena_get(struct arena *a, size_t n)
+{
+	struct arena_block *block = a->blocks;
+	size_t need;
+	size_t size;
+
+	if (n > a->cap)
+		return NULL;
+	need = (n + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+	if (need > a->cap - a->used)
+		return NULL;
+	if (!block || block->size - block->used < need) {
+		size = need > ARENA_BLOCK ? need : ARENA_BLOCK;
+		block = must_alloc(sizeof(*block) + size);
+		block->size = size;
+		block->next = a->blocks;
+		a->blocks = block;
+	}
+	a->used += need;
+	block->used += need;
+	return block->data + block->used - need;
+}
+
+char *
+arena_str(struct arena *a, struct span s)
+{
+	char *to = s.len < SIZE_MAX ? arena_get(a, s.len + 1) : NULL;
+
+	if (to && s.len)
+		memcpy(to, s.ptr, s.len);
+	return to;
+}
+
+struct span
+arena_dup(struct arena *a, struct span s)
+{
+	char *to = arena_str(a, s);
+
+	return to ? span_of(to, s.len) : span_of(NULL, 0);
+}
+
+char *
+arena_fmt(struct arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	va_list again;
+	int n;
+	char *to = NULL;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n >= 0)
+		to = arena_get(a, (size_t)n + 1);
+	if (to)
+		(void)vsnprintf(to, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return to;
+}
+
+void
+arena_release(struct arena *a)
+{
+	while (a->blocks) {
+		struct arena_block *next = a->blocks->next;
+
+		free(a->blocks);
+		a->blocks = next;
+	}
+	a->used = 0;
+}
+
+void *
+must_alloc(size_t n)
+{
+	void *p = calloc(1, n ? n : 1);
+
+	BUG_IF(!p);
+	return p;
+}
+
+char *
+must_dup(const char *s)
+{
+	size_t n = strlen(s) + 1;
+	char *to = must_alloc(n);
+
+	memcpy(to, s, n);
+	return to;
+}
+
+void
+secret_wipe(void *p, size_t n)
+{
+	volatile uint8_t *byte = p;
+
+	while (n-- > 0)
+		*byte++ = 0;
+}
+
+bool
+secret_equal(const void *a, const void *b, size_t n)
+{
+	const uint8_t *x = a;
+	const uint8_t *y = b;
+	unsigned diff = 0;
+
+	for (size_t i = 0; i < n; i++)
+		diff |= (unsigned)(x[i] ^ y[i]);
+	return diff == 0;
+}

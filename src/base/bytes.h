@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes in the house (STYLE 9): a span borrows, a buf grows to a stated
+ * maximum, an arena belongs to one call and vanishes whole.
+ */
+#ifndef BASE_BYTES_H
+#define BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fault.h"
+
+struct span {
+	const uint8_t *ptr; /* borrowed; may be NULL only when len is 0 */
+	size_t len;
+};
+
+#define SPAN_LIT(s) ((struct span){ (const uint8_t *)(s), sizeof(s) - 1 })
+struct span span_of(const void *ptr, size_t len);
+struct span span_str(const char *s); /* NULL counts as empty */
+bool span_equal(struct span a, struct span b);
+bool span_is(struct span a, const char *s);
+bool span_starts(struct span a, const char *prefix);
+/* The part from `from` on; empty when from >= len. */
+struct span span_from(struct span a, size_t from);
+/* Position of byte c, or a.len. */
+size_t span_find(struct span a, uint8_t c);
+
+/*
+ * Growable bytes with a hard maximum; contents are the window
+ * [off, off+len). Memory comes from malloc; running out of memory aborts.
+ */
+struct buf {
+	uint8_t *base;
+	size_t off;
+	size_t len;
+	size_t cap;
+	size_t max;
+};
+
+void buf_init(struct buf *b, size_t max); /* no allocation yet */
+void buf_release(struct buf *b);          /* frees; usable again after init */
+/* Append n bytes; -1 with FAULT_LIMIT when len would pass max. */
+int buf_add(struct buf *b, const void *p, size_t n, struct fault *f) MUST_CHECK;
+/* A place to write n bytes, to be followed by buf_grew(); NULL past max. */
+uint8_t *buf_room(struct buf *b, size_t n);
+void buf_grew(struct buf *b, size_t n);
+void buf_eat(struct buf *b, size_t n); /* drop n bytes from the front */
+void buf_clear(struct buf *b);
+size_t buf_left(const struct buf *b); /* bytes until max */
+struct span buf_span(const struct buf *b);
+uint8_t *buf_ptr(struct buf *b);
+/* Append text; -1 when it does not fit. */
+int buf_fmt(struct buf *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))) MUST_CHECK;
+
+/*
+ * Bump memory of one call with a hard cap. arena_get() returns zeroed,
+ * 16-aligned memory or NULL when the cap is spent.
+ */
+struct arena_block;
+struct arena {
+	struct arena_block *blocks;
+	size_t used;
+	size_t cap;
+};
+
+void arena_init(struct arena *a, size_t cap);
+void *arena_get(struct arena *a, size_t n);
+char *arena_str(struct arena *a, struct span s); /* NUL-terminated copy */
+struct span arena_dup(struct arena *a, struct span s);
+char *arena_fmt(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void arena_release(struct arena *a); /* frees all; usable again, same cap */
+
+/* Small fixed allocations: zeroed, abort when memory is out. */
+void *must_alloc(size_t n);
+char *must_dup(const char *s);
+
+/* Secrets: wipe that the compiler keeps; compare in constant time. */
+void secret_wipe(void *p, size_t n);
+bool secret_equal(const void *a, const void *b, size_t n);
+
+#endif

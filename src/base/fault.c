@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fault object and its table; base/fault.h has the contracts. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static const struct {
+	enum fault_kind kind;
+	int grpc;
+	int jsonrpc;
+	const char *reason;
+	int exit;
+} rows[FAULT_COUNT] = {
+	[FAULT_NONE] = { FAULT_KIND_SYSTEM, 0, 0, "OK", 0 },
+#define FAULT(name, k, g, j, r, e) \
+ [FAULT_##name] = { FAULT_KIND_##k, g, j, r, e },
+#include "base/fault.def"
+#undef FAULT
+};
+
+static void fill(struct fault *f, enum fault_code code, const char *fmt,
+    va_list ap) __attribute__((format(printf, 3, 0)));
+
+static void
+fill(struct fault *f, enum fault_code code, const char *fmt, va_list ap)
+{
+	f->code = code;
+	f->sys = 0;
+	f->field[0] = '\0';
+	(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
+}
+
+int
+fault_set(struct fault *f, enum fault_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fill(f, code, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int
+fault_sys(struct fault *f, const char *fmt, ...)
+{
+	int saved = errno;
+	size_t used;
+	va_list ap;
+
+	va_start(ap, fmt);
+	fill(f, FAULT_SYSTEM, fmt, ap);
+	va_end(ap);
+	f->sys = saved;
+	used = strlen(f->text);
+	(void)snprintf(f->text + used, sizeof(f->text) - used, ": %s",
+	    strerror(saved)); /* NOLINT(concurrency-mt-unsafe): no threads */
+	return -1;
+}
+
+int
+fault_field(struct fault *f, const char *field, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fill(f, FAULT_INVALID, fmt, ap);
+	va_end(ap);
+	(void)snprintf(f->field, sizeof(f->field), "%s", field);
+	return -1;
+}
+
+int
+fault_prefix(struct fault *f, const char *fmt, ...)
+{
+	char old[sizeof(f->text)];
+	size_t used;
+	va_list ap;
+
+	memcpy(old, f->text, sizeof(old));
+	va_start(ap, fmt);
+	(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	va_end(ap);
+	used = strlen(f->text);
+	(void)snprintf(f->text + used, sizeof(f->text) - used, ": %s", old);
+	return -1;
+}
+
+void
+fault_clear(struct fault *f)
+{
+	memset(f, 0, sizeof(*f));
+}
+
+enum fault_kind
+fault_kind(enum fault_code code)
+{
+	return rows[code].kind;
+}
+
+int
+fault_grpc(enum fault_code code)
+{
+	return rows[code].grpc;
+}
+
+int
+fault_jsonrpc(enum fault_code code)
+{
+	return rows[code].jsonrpc;
+}
+
+int
+fault_exit(enum fault_code code)
+{
+	return rows[code].exit;
+}
+
+const char *
+fault_reason(enum fault_code code)
+{
+	return rows[code].reason;
+}
+
+enum fault_code
+fault_from_reason(const char *reason)
+{
+	for (int i = 1; i < FAULT_COUNT; i++)
+		if (strcmp(rows[i].reason, reason) == 0)
+			return (enum fault_code)i;
+	return FAULT_NONE;
+}
+
+enum fault_code
+fault_from_grpc(int status)
+{
+	for (int i = 1; i < FAULT_COUNT; i++)
+		if (rows[i].grpc == status)
+			return (enum fault_code)i;
+	return FAULT_SYSTEM;
+}
+
+_Noreturn void
+fault_bug(const char *file, int line, const char *what)
+{
+	(void)fprintf(stderr, "BUG %s:%d: %s\n", file, line, what);
+	abort();
+}
