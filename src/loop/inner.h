@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the loop: its one object. A watch is known to the kernel by slot
+ * number and generation, never by address, so an event of this tick whose
+ * watch was taken away, freed or replaced by an earlier callback falls on a
+ * newer generation and is dropped.
+ */
+#ifndef LOOP_INNER_H
+#define LOOP_INNER_H
+
+#include <sys/epoll.h>
+
+#include <signal.h>
+
+#include "loop/loop.h"
+
+enum {
+	LOOP_BATCH = 128, /* events taken a tick; the kernel rotates the rest */
+};
+
+struct slot {
+	struct watch *watch; /* NULL: free */
+	uint32_t generation;
+	uint32_t next_free;
+	/* A file that epoll refuses (regular file, /dev/null) is always ready. */
+	bool is_file;
+};
+
+struct grave {
+	void *p;
+	void (*release)(void *p);
+};
+
+struct queue {
+	struct deferred *first;
+	struct deferred *last;
+};
+
+struct taker {
+	void (*taken)(void *owner, int sig);
+	void *owner;
+};
+
+struct loop {
+	int epoll;
+	bool stopping;
+	bool ticking;
+	int64_t now_ms;
+	int64_t longest_us;
+
+	struct slot *slots;
+	uint32_t slots_n;
+	uint32_t first_free; /* slots_n: none */
+	uint32_t files;      /* watches that are always ready */
+
+	struct timer timers; /* ring in order of at_ms; the head is no timer */
+	struct watch alarm;  /* timerfd of the first timer */
+	int64_t alarm_ms;    /* what it is set to; 0: off */
+
+	struct watch signals;
+	sigset_t signal_mask;
+	struct taker takers[NSIG];
+
+	struct queue later;
+	struct queue held;
+	struct queue running;
+	void (*commit)(void *owner);
+	void *commit_owner;
+
+	struct grave *graves;
+	size_t graves_n;
+	size_t graves_cap;
+
+	struct epoll_event batch[LOOP_BATCH];
+};
+
+/* Is this watch one of the third phase (children, signals)? */
+bool loop_is_child_watch(const struct watch *w);
+/* Point the timerfd at the first timer. */
+void loop_alarm_set(struct loop *l);
+int loop_timers_open(struct loop *l, struct fault *f) MUST_CHECK;
+void loop_timers_close(struct loop *l);
+void loop_timers_fire(struct loop *l);
+void loop_signals_close(struct loop *l);
+bool loop_has_deferred(const struct loop *l);
+void loop_run_later(struct loop *l);
+void loop_run_held(struct loop *l);
+void loop_fill_graves(struct loop *l);
+
+#endif
