@@ -71,7 +71,11 @@ int64_t loop_now_ms(const struct loop *l);
 /* Longest tick so far in us, without the wait; for the soak test. */
 int64_t loop_longest_us(const struct loop *l);
 
-/* w stays the owner's; w->ready must be set. fd stays the owner's. */
+/*
+ * w stays the owner's, zeroed but for w->ready. fd stays the owner's and must
+ * be unwatched before it is closed. A file that epoll refuses (regular file,
+ * /dev/null) counts as always ready.
+ */
 int loop_watch(struct loop *l, struct watch *w, int fd, unsigned events,
     struct fault *f) MUST_CHECK;
 void loop_rewatch(struct watch *w, unsigned events); /* 0: only LOOP_HUP */
@@ -81,12 +85,18 @@ bool loop_is_watched(const struct watch *w);
 void loop_timer_set(struct loop *l, struct timer *t, int64_t delay_ms);
 void loop_timer_clear(struct timer *t); /* fine when not armed */
 
-/* Tells when pid ends (pidfd); reaps it when it is our child. */
+/*
+ * Tells when pid ends (pidfd); reaps it when it is our child. status is as of
+ * waitpid(), or -1 when it was no child of ours or somebody else reaped it.
+ */
 int loop_child(struct loop *l, struct child *c, pid_t pid,
     struct fault *f) MUST_CHECK;
 void loop_child_forget(struct child *c);
 
-/* Block sig for the process and take it by signalfd. One taker a signal. */
+/*
+ * Block sig for the process and take it by signalfd. One taker a signal. A
+ * child inherits the blocked mask: confine_signals_reset() before its exec.
+ */
 int loop_signal(struct loop *l, int sig, void (*taken)(void *owner, int sig),
     void *owner, struct fault *f) MUST_CHECK;
 
