@@ -45,7 +45,7 @@ struct yaml_node {
 	const struct yaml_node *next;
 };
 
-/* What is wrong, in text order; filled by yaml_parse() and by its callers. */
+/* What is wrong, by place; filled by yaml_parse() and by its callers. */
 struct yaml_errors {
 	size_t count; /* all that were found; YAML_ERRORS of them are kept */
 	struct yaml_error {
@@ -84,7 +84,7 @@ bool yaml_uint(const struct yaml_node *node, uint64_t max,
     uint64_t *out) MUST_CHECK;
 
 void yaml_errors_init(struct yaml_errors *e);
-/* Add one, at a place. */
+/* Add one, where its place puts it; the furthest are dropped when full. */
 void yaml_error(struct yaml_errors *e, uint32_t line, uint32_t column,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /*
