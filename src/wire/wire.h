@@ -13,7 +13,8 @@
 #include "base/bytes.h"
 #include "base/fault.h"
 
-struct pb_msgdesc_s; /* nanopb's message descriptor */
+struct pb_msgdesc_s;     /* nanopb's message descriptor */
+struct pb_bytes_array_s; /* and its counted bytes */
 
 /*
  * Decode one message. The struct at `out` is filled; variable fields
@@ -28,6 +29,11 @@ int wire_encode(const struct pb_msgdesc_s *fields, const void *in,
 #define WIRE_DECODE(type, out, bytes, a, f) \
  wire_decode(type##_fields, out, bytes, a, f)
 #define WIRE_ENCODE(type, in, b, f) wire_encode(type##_fields, in, b, f)
+
+/* nanopb's form of bytes: a copy in the arena (NULL when it is spent), and
+ * the way back (NULL is empty). */
+struct pb_bytes_array_s *wire_bytes(struct arena *a, struct span s);
+struct span wire_span(const struct pb_bytes_array_s *bytes);
 
 /*
  * gRPC framing: 1 byte flag, 4 bytes length, message. wire_frame_next()
