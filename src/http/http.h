@@ -39,7 +39,9 @@ struct h2_events {
 	void (*closed)(void *owner, int32_t stream, uint32_t error);
 	/* There is room again after h2_write() took less than offered. */
 	void (*writable)(void *owner, int32_t stream);
-	/* A PING of ours was answered after this many microseconds. */
+	/* The peer's SETTINGS came: it speaks HTTP/2. */
+	void (*settings)(void *owner);
+	/* A PING of ours was answered; opaque is what it carried. */
 	void (*pong)(void *owner, uint64_t opaque);
 	/* The peer sent GOAWAY: no new streams. */
 	void (*goaway)(void *owner);
@@ -51,13 +53,15 @@ enum h2_role {
 };
 
 /* events and owner are borrowed. Callbacks may call any h2_ function but
- * h2_free(). Unset callbacks are skipped. */
+ * h2_free() and h2_receive(); h2_output() gives nothing inside them. Unset
+ * callbacks are skipped. Streams still open at h2_free() are not told. */
 struct h2 *h2_new(enum h2_role role, const struct h2_events *events,
     void *owner, struct fault *f) MUST_CHECK;
 void h2_free(struct h2 *h);
 
 /* Bytes from the peer. -1: protocol error, the connection is finished (what
- * h2_output() still gives is the GOAWAY). */
+ * h2_output() still gives is the GOAWAY). When much waits to be sent the
+ * error may show later, by h2_is_done() and h2_has_failed(). */
 int h2_receive(struct h2 *h, struct span bytes, struct fault *f) MUST_CHECK;
 /* A window of bytes for the peer (empty: nothing to send now), then how much
  * of it went. Data frames are interleaved fairly between streams. */
@@ -65,6 +69,8 @@ struct span h2_output(struct h2 *h);
 void h2_output_sent(struct h2 *h, size_t n);
 /* Neither side wants anything more: the connection can be dropped. */
 bool h2_is_done(const struct h2 *h);
+/* Why, when a protocol error ended it. */
+bool h2_has_failed(const struct h2 *h, struct fault *f);
 
 /* Client: open a stream. *stream > 0. end: no body follows. */
 int h2_request(struct h2 *h, const struct h2_header *hs, size_t n, bool end,
@@ -78,6 +84,9 @@ size_t h2_write(struct h2 *h, int32_t stream, struct span bytes);
 /* After what is queued: end of our side, with trailers when n > 0. */
 int h2_end(struct h2 *h, int32_t stream, const struct h2_header *trailers,
     size_t n, struct fault *f) MUST_CHECK;
+/* Server, after the answer was queued: when our end has gone and the peer
+ * still has not ended its own, reset it with NO_ERROR (RFC 9113 8.1). */
+void h2_end_both(struct h2 *h, int32_t stream);
 void h2_consume(struct h2 *h, int32_t stream, size_t n);
 void h2_reset(struct h2 *h, int32_t stream, uint32_t error);
 void h2_ping(struct h2 *h, uint64_t opaque);
