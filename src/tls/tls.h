@@ -16,9 +16,11 @@
 #include "base/bytes.h"
 #include "base/fault.h"
 
-#define TLS_PIN      32 /* SHA-256 of the DER SubjectPublicKeyInfo */
-#define TLS_ENTROPY  32 /* bytes of randomness an object needs */
-#define TLS_CERT_MAX 512
+#define TLS_PIN       32 /* SHA-256 of the DER SubjectPublicKeyInfo */
+#define TLS_ENTROPY   32 /* bytes of randomness an object needs */
+#define TLS_CERT_MAX  512
+#define TLS_NAME_MAX  64 /* bytes of a name: [A-Za-z0-9._-] */
+#define TLS_SIGNATURE 64
 
 /* A P-256 key pair and its self-signed certificate (DER, ours). */
 struct tls_key {
@@ -36,20 +38,35 @@ int tls_key_make(struct tls_key *k, const uint8_t random[TLS_ENTROPY],
 int tls_key_from_secret(struct tls_key *k, const uint8_t secret[32],
     const char *name, struct fault *f) MUST_CHECK;
 void tls_key_wipe(struct tls_key *k);
+/* The pin of any P-256 public key. */
+void tls_pin_of(const uint8_t point[65], uint8_t pin[TLS_PIN]);
+
+/*
+ * Raw ECDSA P-256 with SHA-256 over a whole message; sig is r || s, as in
+ * ES256 (RFC 7518 3.4). Signatures are deterministic (RFC 6979). There is no
+ * DER here, so exactly one encoding of (r, s) verifies; s may be high.
+ */
+int tls_sign(const struct tls_key *k, struct span msg,
+    uint8_t sig[TLS_SIGNATURE]) MUST_CHECK;
+bool tls_verify(const uint8_t point[65], struct span msg,
+    const uint8_t sig[TLS_SIGNATURE]);
 
 struct tls; /* one connection end */
 
 /* Client: refuses any server key but the pinned one. */
 struct tls *tls_client_new(const char *server_name, const uint8_t pin[TLS_PIN],
     const uint8_t entropy[TLS_ENTROPY], struct fault *f) MUST_CHECK;
-/* Server: k is borrowed for the life of the object. alpn_h2: offer "h2". */
+/* Server: k is borrowed for the life of the object. Both ends speak ALPN
+ * "h2" and refuse a peer that names only other protocols. */
 struct tls *tls_server_new(const struct tls_key *k,
     const uint8_t entropy[TLS_ENTROPY], struct fault *f) MUST_CHECK;
 void tls_free(struct tls *t); /* wipes; NULL is fine */
 
 /*
- * Wire bytes in. *taken <= wire.len: less when plaintext must be read
- * first. -1 when the connection has failed (then it stays failed).
+ * Wire bytes in. *taken <= wire.len: less when plaintext must be read or wire
+ * bytes sent first. -1 when the connection has failed (then it stays failed):
+ * FAULT_UNAUTHENTICATED for a wrong key, else FAULT_PROTOCOL. What comes after
+ * the peer's close_notify is taken and dropped.
  */
 int tls_feed(struct tls *t, struct span wire, size_t *taken,
     struct fault *f) MUST_CHECK;
@@ -63,7 +80,8 @@ void tls_plain_used(struct tls *t, size_t n);
  * or while a record waits). tls_flush() closes the record in progress. */
 size_t tls_write(struct tls *t, struct span plain);
 void tls_flush(struct tls *t);
-void tls_close(struct tls *t); /* queue close_notify */
+/* Queue close_notify; plaintext that was not read is dropped. */
+void tls_close(struct tls *t);
 
 bool tls_is_ready(const struct tls *t);  /* handshake finished */
 bool tls_is_closed(const struct tls *t); /* closed by the peer, cleanly */
