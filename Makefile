@@ -217,14 +217,18 @@ c_files   = $(filter %.c,$(lint_srcs))
 headers   = $(filter %.h,$(lint_srcs))
 tidy_ok   = $(c_files:src/%.c=$(BUILD)/lint/%.tidy)
 lint_std  = $(std) -isystem $(DEPS)/host/include
-lint: | $(B)/gen/.stamp
-	$(Q)tools/check-floors
+lint: floors sizes headers lint-clang
+floors:
+	$(Q)tools/check-floors . $(ROOM)
+sizes:
 	$(Q)tools/check-sizes
+headers: | $(B)/gen/.stamp
 	$(Q)for h in $(headers); do $(host_cc) $(flags_host) $(warn) -x c -fsyntax-only $$h || exit 1; done
-	$(Q)if tools/have-lint $(LINT); then $(MAKE) --no-print-directory -s lint-clang; fi
-lint-clang: format $(tidy_ok) cppcheck
+lint-clang: | $(B)/gen/.stamp
+	$(Q)+if tools/have-lint $(LINT); then $(MAKE) --no-print-directory -k format tidy cppcheck; fi
 format:
-	$(Q)clang-format-14 --dry-run -Werror $(lint_srcs) $(wildcard tests/*/*.[ch] tests/unit/$(or $(ROOM),*)/*.[ch] tools/*.c)
+	$(Q)clang-format-14 --dry-run -Werror $(lint_srcs) $(wildcard $(if $(ROOM),,tests/*/*.[ch] tools/*.c) tests/unit/$(or $(ROOM),*)/*.[ch])
+tidy: $(tidy_ok)
 $(BUILD)/lint/%.tidy: src/%.c $(wildcard src/*/*.h) .clang-tidy | $(B)/gen/.stamp
 	@printf '  %-7s %s\n' TIDY $<
 	$(Q)mkdir -p $(@D) && clang-tidy-14 --quiet $< -- $(lint_std) $(banned) 2>$@.log || { cat $@.log; exit 1; }
@@ -239,5 +243,5 @@ clean:
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps kernel test check check-vm fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
-	room lint lint-clang format cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
+	room lint floors sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
