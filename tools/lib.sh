@@ -60,3 +60,24 @@ publish() {
 	mkdir -p "$(dirname "$2")"
 	mv -T "$1" "$2" 2>/dev/null || { [ -d "$2" ] && rm -rf "$1"; }
 }
+
+# Copy this tree without what was built: FOLDER.
+copy_tree() {
+	rm -rf "$1"
+	mkdir -p "$1"
+	if git -C "$root" rev-parse --git-dir >/dev/null 2>&1; then
+		git -C "$root" ls-files -z -co --exclude-standard
+	else
+		(cd "$root" && find . -path './build*' -prune -o -type f -print0)
+	fi | tar -C "$root" --null --ignore-failed-read -T - -c | tar -C "$1" -x
+}
+
+# Seconds that a command takes, on standard output; its own words go to LOG.
+seconds_of() {
+	local log=$1 start end
+	shift
+	start=$(date +%s.%N)
+	"$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2; die "failed: $* (log: $log)"; }
+	end=$(date +%s.%N)
+	awk -v a="$start" -v b="$end" 'BEGIN { printf "%.1f", b - a }'
+}
