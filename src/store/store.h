@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the gateway must not forget: SQLite behind typed functions, the only
+ * SQL of the house. WAL, synchronous=FULL, one process.
+ *
+ * The first write of a tick opens a transaction; store_commit() ends it. So
+ * all writes of one tick are durable together, with one fsync, before any
+ * answer of that tick leaves. A call that must take its writes back uses
+ * store_mark() and store_back().
+ *
+ * Spans that go out live in the caller's arena. Faults: NOT_FOUND, EXISTS,
+ * else SYSTEM; a full disk keeps ENOSPC.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+enum {
+	STORE_DIGEST = 64, /* hex digits of a SHA-256 */
+	STORE_REASON = 32,
+	STORE_DETAIL = 240,
+	STORE_HASH = 32,
+};
+
+struct store;
+
+/* Open or make the file at path; its folder exists. One schema version. */
+struct store *store_open(const char *path, struct fault *f) MUST_CHECK;
+void store_close(struct store *s); /* what is not committed is lost */
+/* Make the tick's writes durable; nothing written: nothing done. On -1 all
+ * of them are rolled back. */
+int store_commit(struct store *s, struct fault *f) MUST_CHECK;
+bool store_is_dirty(const struct store *s);
+/* A point to come back to inside the tick, not nested. End with exactly one
+ * of the other two. */
+int store_mark(struct store *s, struct fault *f) MUST_CHECK;
+void store_keep(struct store *s);
+void store_back(struct store *s);
+
+/*
+ * Sandboxes. `object` and `facts` are bytes that only the owner reads (the
+ * north API's object and what is known of the launch). `labels` is "\n" and
+ * then "key=value\n" for each label, empty when there are none.
+ */
+struct store_sandbox {
+	char id[LIMIT_ID + 1];
+	char name[LIMIT_NAME + 1];
+	uint32_t state;
+	char image[LIMIT_NAME + 1];
+	char image_digest[STORE_DIGEST + 1];
+	uint32_t cpus;
+	uint32_t memory_mib;
+	int64_t created_ms;
+	int64_t started_ms; /* of the last launch that was accepted */
+	int64_t deleted_ms; /* 0: not being deleted */
+	uint64_t version;   /* from 1, raised by each update */
+	uint64_t launches;
+	uint64_t epoch;             /* last one that was given to a session */
+	char launch[LIMIT_ID + 1];  /* session id of the launch */
+	char machine[LIMIT_ID + 1]; /* keeper that holds it; empty: none */
+	bool has_exit;
+	int32_t exit_code;
+	char reason[STORE_REASON + 1];
+	char detail[STORE_DETAIL + 1];
+	struct span labels;
+	struct span object;
+	struct span facts;
+};
+
+/* EXISTS when the name is taken. row->version is stored as it is. */
+int store_sandbox_insert(struct store *s, const struct store_sandbox *row,
+    struct fault *f) MUST_CHECK;
+/* All but id, name, created_ms; raises row->version. NOT_FOUND. */
+int store_sandbox_update(struct store *s, struct store_sandbox *row,
+    struct fault *f) MUST_CHECK;
+int store_sandbox_remove(struct store *s, const char *id,
+    struct fault *f) MUST_CHECK;
+int store_sandbox_by_name(struct store *s, const char *name, struct arena *a,
+    struct store_sandbox *row, struct fault *f) MUST_CHECK;
+int store_sandbox_by_id(struct store *s, const char *id, struct arena *a,
+    struct store_sandbox *row, struct fault *f) MUST_CHECK;
+/*
+ * Oldest first, then by name. `each` gets a row that is valid during the call
+ * and may read and write the store but not list again; -1 stops the list.
+ */
+struct store_page {
+	uint32_t offset;
+	uint32_t limit;            /* 0: all */
+	const struct span *labels; /* "key=value", all of which must be there */
+	size_t labels_n;
+};
+int store_sandbox_list(struct store *s, const struct store_page *page,
+    int (*each)(void *owner, struct store_sandbox *row, struct fault *f),
+    void *owner, struct fault *f) MUST_CHECK;
+/* How many rows are in that state. */
+int store_sandbox_count(struct store *s, uint32_t state, uint32_t *n,
+    struct fault *f) MUST_CHECK;
+int store_sandbox_total(struct store *s, uint32_t *n,
+    struct fault *f) MUST_CHECK;
+/* Does a sandbox use that image digest? name: of one that does. */
+int store_sandbox_uses(struct store *s, const char *image_digest, bool *used,
+    char name[LIMIT_NAME + 1], struct fault *f) MUST_CHECK;
+
+/* The record. Rows are numbered from 1 without gaps; only audit/ writes. */
+struct store_audit {
+	uint64_t row;
+	int64_t time_ms;
+	const char *caller;  /* never NULL, as all the texts */
+	const char *program; /* empty: the user's own tool */
+	const char *parent;
+	const char *root;
+	const char *verb;
+	const char *sandbox_id;
+	const char *sandbox;
+	const char *request_id;
+	const char *verdict;
+	const char *reason;
+	const char *detail;
+	uint8_t hash[STORE_HASH];
+};
+int store_audit_append(struct store *s, const struct store_audit *row,
+    struct fault *f) MUST_CHECK;
+/* The last row's number and hash; 0 and zeros when there is none. */
+int store_audit_head(struct store *s, uint64_t *row, uint8_t hash[STORE_HASH],
+    struct fault *f) MUST_CHECK;
+/* Rows after that number, in order. Empty filter texts match all; sandbox is
+ * a name or an id. */
+struct store_audit_filter {
+	uint64_t after;
+	uint32_t limit; /* 0: all */
+	const char *sandbox;
+	const char *verb;
+};
+int store_audit_list(struct store *s, const struct store_audit_filter *filter,
+    int (*each)(void *owner, const struct store_audit *row, struct fault *f),
+    void *owner, struct fault *f) MUST_CHECK;
+
+/* Small named values. */
+int store_setting_put(struct store *s, const char *key, struct span value,
+    struct fault *f) MUST_CHECK;
+/* NOT_FOUND; the value lives in a. */
+int store_setting_get(struct store *s, const char *key, struct arena *a,
+    struct span *value, struct fault *f) MUST_CHECK;
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store: rows come back as they went in, ticks are whole, marks go back. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../lib/unit.h"
+#include "base/base.h"
+#include "store/store.h"
+
+static char folder[64];
+static char path[96];
+static struct fault fault;
+static struct arena arena;
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	assert_true(text_fmt(folder, sizeof(folder), "/tmp/store-XXXXXX"));
+	assert_non_null(mkdtemp(folder));
+	assert_true(text_fmt(path, sizeof(path), "%s/store.db", folder));
+	arena_init(&arena, 1 << 20);
+	fault_clear(&fault);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	char other[128];
+
+	(void)state;
+	unlink(path);
+	assert_true(text_fmt(other, sizeof(other), "%s-wal", path));
+	unlink(other);
+	rmdir(folder);
+	arena_release(&arena);
+	return 0;
+}
+
+static struct store *
+open_store(void)
+{
+	struct store *s = store_open(path, &fault);
+
+	if (s == NULL)
+		print_error("%s\n", fault.text);
+	assert_non_null(s);
+	return s;
+}
+
+static struct store_sandbox
+row_of(const char *name, int64_t created_ms)
+{
+	struct store_sandbox row = {
+		.state = 1,
+		.cpus = 2,
+		.memory_mib = 512,
+		.created_ms = created_ms,
+		.version = 1,
+		.labels = SPAN_LIT("\na=b\nteam=red\n"),
+		.object = SPAN_LIT("\0object\0"),
+		.reason = "because",
+	};
+
+	assert_true(text_fmt(row.id, sizeof(row.id), "id-%s", name));
+	assert_true(text_fmt(row.name, sizeof(row.name), "%s", name));
+	assert_true(text_fmt(row.image, sizeof(row.image), "base"));
+	assert_true(
+	    text_fmt(row.image_digest, sizeof(row.image_digest), "%064d", 7));
+	return row;
+}
+
+static void
+rows_come_back(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox row = row_of("one", 5);
+	struct store_sandbox got;
+
+	(void)state;
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	row.state = 3;
+	row.has_exit = true;
+	row.exit_code = -7;
+	assert_int_equal(store_sandbox_update(s, &row, &fault), 0);
+	assert_int_equal(store_commit(s, &fault), 0);
+	store_close(s);
+	s = open_store();
+	assert_int_equal(store_sandbox_by_name(s, "one", &arena, &got, &fault),
+	    0);
+	assert_string_equal(got.id, "id-one");
+	assert_int_equal(got.state, 3);
+	assert_int_equal(got.version, 2);
+	assert_int_equal(got.exit_code, -7);
+	assert_true(got.has_exit);
+	assert_string_equal(got.reason, "because");
+	assert_true(span_equal(got.object, row.object));
+	assert_int_equal(got.facts.len, 0);
+	assert_int_equal(store_sandbox_by_id(s, "id-two", &arena, &got, &fault),
+	    -1);
+	assert_int_equal(fault.code, FAULT_NOT_FOUND);
+	store_close(s);
+}
+
+static void
+a_name_is_taken_once(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox row = row_of("one", 5);
+
+	(void)state;
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	assert_true(text_fmt(row.id, sizeof(row.id), "other"));
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), -1);
+	assert_int_equal(fault.code, FAULT_EXISTS);
+	assert_int_equal(store_commit(s, &fault), 0);
+	store_close(s);
+}
+
+static void
+an_uncommitted_tick_is_nothing(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox row = row_of("one", 5);
+	uint32_t n = 9;
+
+	(void)state;
+	assert_false(store_is_dirty(s));
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	assert_true(store_is_dirty(s));
+	store_close(s);
+	s = open_store();
+	assert_int_equal(store_sandbox_total(s, &n, &fault), 0);
+	assert_int_equal(n, 0);
+	store_close(s);
+}
+
+static void
+a_mark_takes_back_its_own_writes_only(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox one = row_of("one", 5);
+	struct store_sandbox two = row_of("two", 6);
+	uint32_t n = 9;
+
+	(void)state;
+	assert_int_equal(store_sandbox_insert(s, &one, &fault), 0);
+	assert_int_equal(store_mark(s, &fault), 0);
+	assert_int_equal(store_sandbox_insert(s, &two, &fault), 0);
+	store_back(s);
+	assert_int_equal(store_mark(s, &fault), 0);
+	store_keep(s);
+	assert_int_equal(store_commit(s, &fault), 0);
+	assert_int_equal(store_sandbox_count(s, 1, &n, &fault), 0);
+	assert_int_equal(n, 1);
+	store_close(s);
+}
+
+struct names {
+	char text[256];
+};
+
+static int
+note_name(void *owner, struct store_sandbox *row, struct fault *f)
+{
+	struct names *n = owner;
+
+	(void)f;
+	assert_true(text_fmt(n->text + strlen(n->text),
+	    sizeof(n->text) - strlen(n->text), "%s ", row->name));
+	return 0;
+}
+
+static void
+pages_keep_one_order(void **state)
+{
+	struct store *s = open_store();
+	const struct span labels[] = { SPAN_LIT("team=red"), SPAN_LIT("a=b") };
+	const struct span none[] = { SPAN_LIT("team=re") };
+	struct store_page page = { .offset = 1, .limit = 2 };
+	struct names names = { "" };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const char *const name[] = { "d", "c", "b", "a" };
+		struct store_sandbox row = row_of(name[i], i / 2);
+
+		assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	}
+	assert_int_equal(
+	    store_sandbox_list(s, &page, note_name, &names, &fault), 0);
+	assert_string_equal(names.text, "d a ");
+	page = (struct store_page){ .labels = labels, .labels_n = 2 };
+	names.text[0] = '\0';
+	assert_int_equal(
+	    store_sandbox_list(s, &page, note_name, &names, &fault), 0);
+	assert_string_equal(names.text, "c d a b ");
+	page = (struct store_page){ .labels = none, .labels_n = 1 };
+	names.text[0] = '\0';
+	assert_int_equal(
+	    store_sandbox_list(s, &page, note_name, &names, &fault), 0);
+	assert_string_equal(names.text, "");
+	store_close(s);
+}
+
+static void
+an_image_in_use_is_known(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox row = row_of("one", 5);
+	char name[LIMIT_NAME + 1] = "";
+	bool used = true;
+
+	(void)state;
+	assert_int_equal(
+	    store_sandbox_uses(s, row.image_digest, &used, name, &fault), 0);
+	assert_false(used);
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	assert_int_equal(
+	    store_sandbox_uses(s, row.image_digest, &used, name, &fault), 0);
+	assert_true(used);
+	assert_string_equal(name, "one");
+	assert_int_equal(store_sandbox_remove(s, row.id, &fault), 0);
+	assert_int_equal(store_sandbox_remove(s, row.id, &fault), -1);
+	assert_int_equal(fault.code, FAULT_NOT_FOUND);
+	store_close(s);
+}
+
+static void
+settings_are_replaced(void **state)
+{
+	struct store *s = open_store();
+	struct span value;
+
+	(void)state;
+	assert_int_equal(store_setting_get(s, "k", &arena, &value, &fault), -1);
+	assert_int_equal(fault.code, FAULT_NOT_FOUND);
+	assert_int_equal(store_setting_put(s, "k", SPAN_LIT("one"), &fault), 0);
+	assert_int_equal(store_setting_put(s, "k", SPAN_LIT("two"), &fault), 0);
+	assert_int_equal(store_commit(s, &fault), 0);
+	assert_int_equal(store_setting_get(s, "k", &arena, &value, &fault), 0);
+	assert_true(span_is(value, "two"));
+	store_close(s);
+}
+
+static void
+a_second_process_is_kept_out(void **state)
+{
+	struct store *s = open_store();
+
+	(void)state;
+	assert_null(store_open(path, &fault));
+	assert_int_equal(fault.code, FAULT_SYSTEM);
+	store_close(s);
+}
+
+static void
+a_file_that_is_no_store_is_refused(void **state)
+{
+	struct span junk = SPAN_LIT("this is not a database, it is text");
+
+	(void)state;
+	assert_int_equal(file_write_atomic(-100, path, junk, 0600, &fault), 0);
+	assert_null(store_open(path, &fault));
+	assert_non_null(strstr(fault.text, "not a database"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rows_come_back, set_up,
+		    tear_down),
+		cmocka_unit_test_setup_teardown(a_name_is_taken_once, set_up,
+		    tear_down),
+		cmocka_unit_test_setup_teardown(an_uncommitted_tick_is_nothing,
+		    set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_mark_takes_back_its_own_writes_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pages_keep_one_order, set_up,
+		    tear_down),
+		cmocka_unit_test_setup_teardown(an_image_in_use_is_known,
+		    set_up, tear_down),
+		cmocka_unit_test_setup_teardown(settings_are_replaced, set_up,
+		    tear_down),
+		cmocka_unit_test_setup_teardown(a_second_process_is_kept_out,
+		    set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_file_that_is_no_store_is_refused, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
