@@ -71,6 +71,9 @@ libs_host   := $(libs:%=-l%) $(if $(ships),,-lm)
 libs_guest  := $(libs:%=-l%)
 banned      := $(if $(wildcard src/base/banned.h),-include src/base/banned.h)
 
+# Tests see the same plain headers as sources, without the ban on setjmp.
+test_include := -Itests/lib -include stdio.h -include stdlib.h -include string.h
+
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
@@ -122,7 +125,7 @@ $(B)/obj/$(1)/src/%.o: src/%.c $(DEPS)/.id | $(B)/gen/.stamp
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) $(banned) $$(warn) $$(CFLAGS) -MMD -MP -c -o $$@ $$<
 $(B)/obj/$(1)/tests/%.o: tests/%.c $(DEPS)/.id | $(B)/gen/.stamp
 	$$(call say,CC,$$<)
-	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) $$(warn) -Itests/lib -DTEST_DATA='"tests/data"' $$(CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) $$(warn) $$(test_include) $$(CFLAGS) -MMD -MP -c -o $$@ $$<
 $(B)/obj/$(1)/gen/%.o: $(B)/gen/%.c
 	$$(call say,CC,$$<)
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) -w -MMD -MP -c -o $$@ $$<
