@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nacre sandbox create: reads the policy file, asks, and waits until the
+ * sandbox is ready (or, with --attach, until its main process has ended).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/inner.h"
+#include "policy/policy.h"
+#include "proto/openshell_v1.pb.h"
+#include "wire/wire.h"
+
+struct create {
+	const char *name;
+	const char *from;
+	const char *policy;
+	uint64_t cpus;
+	uint64_t memory;
+	struct cli_list env;
+	bool tty;
+	bool attach;
+};
+
+/* Append a length-delimited protobuf field. */
+static int
+put_field(struct buf *b, uint8_t number, struct span s, struct fault *f)
+{
+	uint8_t head[4];
+	size_t n = 0;
+
+	head[n++] = (uint8_t)(number << 3 | 2);
+	if (s.len >= 128)
+		head[n++] = (uint8_t)(s.len & 127) | 128;
+	head[n++] = (uint8_t)(s.len >= 128 ? s.len >> 7 : s.len);
+	return buf_add(b, head, n, f) != 0 || buf_add(b, s.ptr, s.len, f) != 0
+	    ? -1
+	    : 0;
+}
+
+/* One entry of google.protobuf.Struct.fields: key and an encoded Value. */
+static int
+put_entry(struct buf *b, const char *key, struct span value, struct fault *f)
+{
+	struct buf entry;
+	int rc;
+
+	buf_init(&entry, 4096);
+	rc = put_field(&entry, 1, span_str(key), f);
+	if (rc == 0)
+		rc = put_field(&entry, 2, value, f);
+	if (rc == 0)
+		rc = put_field(b, 1, buf_span(&entry), f);
+	buf_release(&entry);
+	return rc;
+}
+
+static int
+put_string(struct buf *b, const char *key, const char *text, struct fault *f)
+{
+	struct buf value;
+	int rc;
+
+	buf_init(&value, 1024);
+	rc = put_field(&value, 3, span_str(text), f);
+	if (rc == 0)
+		rc = put_entry(b, key, buf_span(&value), f);
+	buf_release(&value);
+	return rc;
+}
+
+/* template.resources as clients send it: {limits: {cpu, memory}}. */
+static int
+put_resources(struct cli *c, const struct create *k,
+    openshell_v1_SandboxTemplate *t, struct fault *f)
+{
+	struct buf limits;
+	struct buf value;
+	struct buf all;
+	char text[32];
+	int rc = 0;
+
+	if (k->cpus == 0 && k->memory == 0)
+		return 0;
+	buf_init(&limits, 4096);
+	buf_init(&value, 4096);
+	buf_init(&all, 4096);
+	if (k->cpus) {
+		(void)snprintf(text, sizeof(text), "%llu",
+		    (unsigned long long)k->cpus);
+		rc = put_string(&limits, "cpu", text, f);
+	}
+	if (rc == 0 && k->memory) {
+		(void)snprintf(text, sizeof(text), "%lluMi",
+		    (unsigned long long)k->memory);
+		rc = put_string(&limits, "memory", text, f);
+	}
+	if (rc == 0)
+		rc = put_field(&value, 5, buf_span(&limits), f);
+	if (rc == 0)
+		rc = put_entry(&all, "limits", buf_span(&value), f);
+	if (rc == 0)
+		t->resources = wire_bytes(&c->arena, buf_span(&all));
+	buf_release(&limits);
+	buf_release(&value);
+	buf_release(&all);
+	return rc;
+}
+
+static int
+put_env(struct cli *c, const struct cli_list *env, openshell_v1_SandboxSpec *s,
+    struct fault *f)
+{
+	s->environment =
+	    arena_get(&c->arena, (env->n + 1) * sizeof(*s->environment));
+	if (!s->environment)
+		return fault_set(f, FAULT_LIMIT, "too many '--env'");
+	for (size_t i = 0; i < env->n; i++) {
+		struct span pair = span_str(env->items[i]);
+		size_t at = span_find(pair, '=');
+
+		if (at == 0 || at == pair.len)
+			return fault_field(f, "--env",
+			    "'--env' wants NAME=VALUE, not '%s'",
+			    env->items[i]);
+		s->environment[i].key =
+		    arena_str(&c->arena, span_of(pair.ptr, at));
+		s->environment[i].value =
+		    arena_str(&c->arena, span_from(pair, at + 1));
+	}
+	s->environment_count = (pb_size_t)env->n;
+	return 0;
+}
+
+static int
+put_policy(struct cli *c, const char *path, openshell_v1_SandboxSpec *s,
+    struct fault *f)
+{
+	struct yaml_errors *errors = must_alloc(sizeof(*errors));
+	struct policy p;
+	struct buf b;
+	int rc;
+
+	buf_init(&b, POLICY_BYTES);
+	rc = file_read(AT_FDCWD, path, &b, f);
+	if (rc == 0)
+		rc = policy_parse(buf_span(&b), &c->arena, &p, errors, f);
+	buf_release(&b);
+	if (rc != 0)
+		return fault_prefix(f, "%s", path);
+	s->has_policy = true;
+	s->policy.version = 1;
+	s->policy.has_process = p.has_process;
+	s->policy.process.run_as_user = arena_str(&c->arena, span_str(p.user));
+	s->policy.process.run_as_group =
+	    arena_str(&c->arena, span_str(p.group));
+	return 0;
+}
+
+static int
+fill(struct cli *c, const struct create *k, const struct cli_words *w,
+    openshell_v1_CreateSandboxRequest *ask, struct fault *f)
+{
+	openshell_v1_SandboxSpec *s = &ask->spec;
+
+	if (!k->from)
+		return fault_field(f, "--from",
+		    "'--from IMAGE' is missing: 'nacre image list' shows them");
+	ask->name = arena_str(&c->arena, span_str(cli_text(k->name)));
+	ask->has_spec = true;
+	s->has_template = true;
+	s->template.image = arena_str(&c->arena, span_str(k->from));
+	s->tty = k->tty;
+	s->command = w->command;
+	s->command_count = (pb_size_t)w->command_n;
+	if (w->command_n > LIMIT_ARGS)
+		return fault_field(f, "command", "over %d arguments",
+		    LIMIT_ARGS);
+	if (put_env(c, &k->env, s, f) != 0 ||
+	    put_resources(c, k, &s->template, f) != 0)
+		return -1;
+	return k->policy ? put_policy(c, k->policy, s, f) : 0;
+}
+
+struct wait {
+	bool attach;
+	bool ready;
+	bool over;
+	int32_t exit_code;
+	openshell_v1_SandboxPhase phase;
+	openshell_v1_SandboxPhase until;
+	char why[240];
+};
+
+static void
+take_state(struct wait *w, const openshell_v1_SandboxStatus *s)
+{
+	w->phase = s->phase;
+	for (pb_size_t i = 0; i < s->conditions_count; i++)
+		if (s->conditions[i].message && *s->conditions[i].message)
+			(void)text_copy(w->why, sizeof(w->why),
+			    span_str(s->conditions[i].message));
+	if (s->phase == openshell_v1_SandboxPhase_SANDBOX_PHASE_READY)
+		w->ready = true;
+	if (s->has_exit_code) {
+		w->over = true;
+		w->exit_code = s->exit_code;
+	}
+}
+
+static bool
+wait_message(struct client_stream *s, struct span message)
+{
+	struct wait *w = s->owner;
+	openshell_v1_SandboxStreamEvent e =
+	    openshell_v1_SandboxStreamEvent_init_zero;
+
+	if (WIRE_DECODE(openshell_v1_SandboxStreamEvent, &e, message,
+		&s->client->cli->arena, &s->fault) != 0)
+		return false;
+	if (e.which_payload == openshell_v1_SandboxStreamEvent_log_tag) {
+		const openshell_v1_SandboxLogLine *l = &e.payload.log;
+		bool err = l->target && strcmp(l->target, "stderr") == 0;
+
+		(void)fprintf(err ? stderr : stdout, "%s\n",
+		    cli_text(l->message));
+		(void)fflush(stdout);
+		return true;
+	}
+	if (e.which_payload != openshell_v1_SandboxStreamEvent_sandbox_tag ||
+	    !e.payload.sandbox.has_status)
+		return true;
+	take_state(w, &e.payload.sandbox.status);
+	if (w->ready)
+		client_doing(s->client, NULL);
+	if (w->phase == openshell_v1_SandboxPhase_SANDBOX_PHASE_ERROR &&
+	    !w->ready)
+		return false;
+	if (w->attach)
+		return !w->over &&
+		    !(w->ready &&
+			w->phase ==
+			    openshell_v1_SandboxPhase_SANDBOX_PHASE_STOPPED);
+	return w->phase != w->until && !w->over;
+}
+
+/* Watch the sandbox until it is in that phase (or has failed). */
+static int
+wait_for(struct client *cl, const char *id, struct wait *w, struct fault *f)
+{
+	openshell_v1_WatchSandboxRequest ask =
+	    openshell_v1_WatchSandboxRequest_init_zero;
+	struct client_stream s = { .message = wait_message, .owner = w };
+
+	ask.id = arena_str(&cl->cli->arena, span_str(id));
+	ask.follow_status = true;
+	ask.follow_logs = w->attach;
+	if (client_stream_open(cl, &s, "/openshell.v1.OpenShell/WatchSandbox",
+		f) != 0 ||
+	    client_stream_send(&s, openshell_v1_WatchSandboxRequest_fields,
+		&ask, f) != 0)
+		return -1;
+	rpc_half_close(s.call);
+	if (client_stream_run(&s, f) != 0)
+		return -1;
+	if (w->phase == openshell_v1_SandboxPhase_SANDBOX_PHASE_ERROR &&
+	    !w->over)
+		return fault_set(f, FAULT_START_FAILED, "sandbox failed: %s",
+		    w->why[0] ? w->why : "no reason was given");
+	return 0;
+}
+
+static int
+print_created(struct cli *c, const openshell_v1_Sandbox *s)
+{
+	const char *name = cli_text(s->metadata.name);
+
+	if (c->json)
+		(void)printf("{\"id\":\"%s\",\"name\":\"%s\"}\n",
+		    cli_text(s->metadata.id), name);
+	else
+		(void)printf("sandbox '%s' is ready\n", name);
+	return 0;
+}
+
+static int
+create(struct client *cl, const struct create *k, const struct cli_words *words,
+    struct fault *f)
+{
+	openshell_v1_CreateSandboxRequest ask =
+	    openshell_v1_CreateSandboxRequest_init_zero;
+	openshell_v1_SandboxResponse a = openshell_v1_SandboxResponse_init_zero;
+	struct wait w = { .attach = k->attach,
+		.until = openshell_v1_SandboxPhase_SANDBOX_PHASE_READY };
+
+	if (fill(cl->cli, k, words, &ask, f) != 0)
+		return -1;
+	client_doing(cl, "waiting for the sandbox to start");
+	if (CLIENT_UNARY(cl, "/openshell.v1.OpenShell/CreateSandbox",
+		openshell_v1_CreateSandboxRequest, &ask,
+		openshell_v1_SandboxResponse, &a, f) != 0)
+		return -1;
+	if (wait_for(cl, cli_text(a.sandbox.metadata.id), &w, f) != 0)
+		return -1;
+	if (k->attach)
+		return w.over ? w.exit_code : 0;
+	return print_created(cl->cli, &a.sandbox);
+}
+
+int
+cmd_create(struct cli *c, int argc, char **argv)
+{
+	struct create k = { 0 };
+	const struct cli_option options[] = {
+		{ "--name", CLI_TEXT, &k.name, 0 },
+		{ "--from", CLI_TEXT, &k.from, 0 },
+		{ "--policy", CLI_TEXT, &k.policy, 0 },
+		{ "--cpus", CLI_NUMBER, &k.cpus, 1024 },
+		{ "--memory", CLI_NUMBER, &k.memory, 1 << 20 },
+		{ "--env", CLI_TEXTS, &k.env, 0 },
+		{ "--tty", CLI_FLAG, &k.tty, 0 },
+		{ "--attach", CLI_FLAG, &k.attach, 0 },
+	};
+	struct cli_words w;
+	struct client cl;
+	struct fault f = { 0 };
+	int rc;
+
+	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	    cli_want(&w, 0,
+		"sandbox create --name NAME --from IMAGE [-- CMD...]",
+		&f) != 0 ||
+	    client_open(&cl, c, &f) != 0)
+		return cli_fail(&f, NULL);
+	rc = create(&cl, &k, &w, &f);
+	client_close(&cl);
+	return rc >= 0 ? rc : cli_fail(&f, cl.hint);
+}
+
+/* Start or stop each named sandbox and wait until it is there. */
+static int
+act(struct client *cl, const char *name, bool start, struct fault *f)
+{
+	openshell_v1_StopSandboxRequest ask =
+	    openshell_v1_StopSandboxRequest_init_zero;
+	openshell_v1_SandboxResponse a = openshell_v1_SandboxResponse_init_zero;
+	struct wait w = { .until = start
+		    ? openshell_v1_SandboxPhase_SANDBOX_PHASE_READY
+		    : openshell_v1_SandboxPhase_SANDBOX_PHASE_STOPPED };
+
+	/* Start and stop have the same request. */
+	ask.name = arena_str(&cl->cli->arena, span_str(name));
+	client_doing(cl,
+	    start ? "waiting for the sandbox to start"
+		  : "waiting for the sandbox to stop");
+	if (CLIENT_UNARY(cl,
+		start ? "/openshell.v1.OpenShell/StartSandbox"
+		      : "/openshell.v1.OpenShell/StopSandbox",
+		openshell_v1_StopSandboxRequest, &ask,
+		openshell_v1_SandboxResponse, &a, f) != 0)
+		return -1;
+	if (wait_for(cl, cli_text(a.sandbox.metadata.id), &w, f) != 0)
+		return -1;
+	if (!cl->cli->json)
+		(void)printf("sandbox '%s' is %s\n", name,
+		    start ? "ready" : "stopped");
+	return 0;
+}
+
+static int
+act_all(struct cli *c, int argc, char **argv, bool start)
+{
+	struct cli_words w;
+	struct client cl;
+	struct fault f = { 0 };
+	int rc = 0;
+
+	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0)
+		return cli_fail(&f, NULL);
+	if (w.n == 0) {
+		(void)fault_set(&f, FAULT_INVALID,
+		    "usage: nacre sandbox %s NAME...",
+		    start ? "start" : "stop");
+		return cli_fail(&f, NULL);
+	}
+	if (client_open(&cl, c, &f) != 0)
+		return cli_fail(&f, NULL);
+	for (size_t i = 0; i < w.n && rc == 0; i++)
+		rc = act(&cl, w.word[i], start, &f);
+	client_close(&cl);
+	return rc == 0 ? 0 : cli_fail(&f, cl.hint);
+}
+
+int
+cmd_stop(struct cli *c, int argc, char **argv)
+{
+	return act_all(c, argc, argv, false);
+}
+
+int
+cmd_start(struct cli *c, int argc, char **argv)
+{
+	return act_all(c, argc, argv, true);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line: for the files of this room only. A command is a row of
+ * the table in main.c; it parses its options into a struct, makes calls
+ * through a client, prints, and returns an exit code.
+ */
+#ifndef CLI_INNER_H
+#define CLI_INNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+
+struct pb_msgdesc_s;
+struct json_out;
+struct _openshell_v1_Sandbox;
+
+enum {
+	CLI_ARENA = 16 << 20,  /* answers of one command */
+	CLI_OUTPUT = 64 << 20, /* text of one answer */
+	CLI_LIST = 256,        /* values of a repeated option */
+};
+
+/* What stands before the command, or in the environment. */
+struct cli {
+	const char *state; /* state folder, made absolute by nobody */
+	char state_room[512];
+	char socket[600];
+	bool json;  /* -o json */
+	bool quiet; /* no progress lines */
+	struct arena arena;
+};
+
+struct cli_list {
+	const char *items[CLI_LIST];
+	size_t n;
+};
+
+enum cli_option_kind {
+	CLI_FLAG,   /* bool */
+	CLI_TEXT,   /* const char * */
+	CLI_NUMBER, /* uint64_t */
+	CLI_TEXTS,  /* struct cli_list */
+};
+
+struct cli_option {
+	const char *name; /* "--name" or "-f" */
+	enum cli_option_kind kind;
+	void *to;
+	uint64_t max; /* of a number */
+};
+
+/* What is left when the options are taken. */
+struct cli_words {
+	const char *word[8];
+	size_t n;
+	char **command; /* after "--", NULL when there is none */
+	size_t command_n;
+};
+
+/*
+ * Take options in any order. Global ones (-o, --state, --quiet) are taken
+ * everywhere. FAULT_INVALID names the word that is wrong.
+ */
+int cli_parse(struct cli *c, int argc, char **argv, const struct cli_option *o,
+    size_t n, struct cli_words *w, struct fault *f) MUST_CHECK;
+/* Exactly n words, else INVALID with the usage line. */
+int cli_want(const struct cli_words *w, size_t n, const char *usage,
+    struct fault *f) MUST_CHECK;
+/* The option "-f" of logs and "-n" of exec are short: see their files. */
+
+/* Say what went wrong and what to do; returns the exit code. */
+int cli_fail(const struct fault *f, const char *hint);
+
+/*
+ * One connection to the gateway, driven until an answer is there. Every
+ * call prints a progress line when it takes longer than half a second.
+ */
+struct client {
+	struct cli *cli;
+	struct loop *loop;
+	struct rpc_link *link;
+	bool down;
+	char hint[256];    /* of the last refusal */
+	const char *doing; /* progress text; NULL: none */
+	struct timer progress;
+	int64_t since_ms;
+};
+
+int client_open(struct client *cl, struct cli *c, struct fault *f) MUST_CHECK;
+void client_close(struct client *cl);
+int client_unary(struct client *cl, const char *path,
+    const struct pb_msgdesc_s *ask_fields, const void *ask,
+    const struct pb_msgdesc_s *answer_fields, void *answer,
+    struct fault *f) MUST_CHECK;
+#define CLIENT_UNARY(cl, path, ask_type, ask, answer_type, answer, f) \
+ client_unary(cl, path, ask_type##_fields, ask, answer_type##_fields, answer, f)
+
+/*
+ * A call with many messages. `message` sees each; it may rpc_finish nothing:
+ * it returns false to stop (the call is cancelled). client_stream_run()
+ * returns when the call has ended; 0 also when `message` stopped it.
+ */
+struct client_stream {
+	struct client *client;
+	struct rpc_call *call;
+	bool (*message)(struct client_stream *s, struct span message);
+	void (*writable)(struct client_stream *s); /* may be NULL */
+	void *owner;
+	bool stopped;
+	bool ended;
+	struct fault fault;
+};
+int client_stream_open(struct client *cl, struct client_stream *s,
+    const char *path, struct fault *f) MUST_CHECK;
+/* Encode and send one message. */
+int client_stream_send(struct client_stream *s,
+    const struct pb_msgdesc_s *fields, const void *message,
+    struct fault *f) MUST_CHECK;
+int client_stream_run(struct client_stream *s, struct fault *f) MUST_CHECK;
+
+/* Say what is being waited for (NULL: nothing). */
+void client_doing(struct client *cl, const char *what);
+
+/* Refusal in a call's end: refine the code, keep the hint. */
+void client_refusal(struct client *cl, struct fault *f, struct span detail);
+
+/* Output: a table of left-aligned columns, or JSON. */
+struct cli_table {
+	const char *const *heads;
+	size_t columns;
+	size_t widths[12];
+	const char **cells; /* in the arena, rows * columns */
+	size_t rows;
+	size_t room;
+};
+void cli_table_init(struct cli_table *t, const char *const *heads, size_t n);
+void cli_table_row(struct cli *c, struct cli_table *t,
+    const char *const *cells);
+void cli_table_print(const struct cli_table *t);
+/* Finish a JSON text and print it with a newline. */
+int cli_json_print(struct buf *b, struct json_out *o,
+    struct fault *f) MUST_CHECK;
+/* "1.5 GiB", "12 MiB", "980 B"; out holds 32 bytes. */
+void cli_bytes(uint64_t n, char *out);
+/* "12.3 ms", "1.2 s"; out holds 32 bytes. */
+void cli_micros(uint64_t us, char *out);
+const char *cli_text(const char *s); /* NULL becomes "" */
+
+/* Look a sandbox up by name. */
+int cli_sandbox(struct client *cl, const char *name,
+    struct _openshell_v1_Sandbox *out, struct fault *f) MUST_CHECK;
+
+/* Commands: argv[0] is the verb. */
+int cmd_gateway_start(struct cli *c, int argc, char **argv);
+int cmd_gateway_stop(struct cli *c, int argc, char **argv);
+int cmd_gateway_status(struct cli *c, int argc, char **argv);
+int cmd_doctor(struct cli *c, int argc, char **argv);
+int cmd_image_import(struct cli *c, int argc, char **argv);
+int cmd_image_list(struct cli *c, int argc, char **argv);
+int cmd_image_delete(struct cli *c, int argc, char **argv);
+int cmd_create(struct cli *c, int argc, char **argv);
+int cmd_list(struct cli *c, int argc, char **argv);
+int cmd_get(struct cli *c, int argc, char **argv);
+int cmd_stop(struct cli *c, int argc, char **argv);
+int cmd_start(struct cli *c, int argc, char **argv);
+int cmd_delete(struct cli *c, int argc, char **argv);
+int cmd_exec(struct cli *c, int argc, char **argv);
+int cmd_logs(struct cli *c, int argc, char **argv);
+int cmd_console(struct cli *c, int argc, char **argv);
+int cmd_cp(struct cli *c, int argc, char **argv);
+int cmd_audit_list(struct cli *c, int argc, char **argv);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the user reads: tables, units, JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/inner.h"
+#include "json/json.h"
+
+void
+cli_table_init(struct cli_table *t, const char *const *heads, size_t n)
+{
+	BUG_IF(n > NELEM(t->widths));
+	*t = (struct cli_table){ .heads = heads, .columns = n };
+	for (size_t i = 0; i < n; i++)
+		t->widths[i] = strlen(heads[i]);
+}
+
+void
+cli_table_row(struct cli *c, struct cli_table *t, const char *const *cells)
+{
+	if (t->rows == t->room) {
+		size_t room = t->room ? t->room * 2 : 16;
+		const char **grown =
+		    arena_get(&c->arena, room * t->columns * sizeof(*grown));
+
+		if (!grown)
+			return;
+		if (t->rows)
+			memcpy(grown, t->cells,
+			    t->rows * t->columns * sizeof(*grown));
+		t->cells = grown;
+		t->room = room;
+	}
+	for (size_t i = 0; i < t->columns; i++) {
+		char safe[512];
+		char *kept;
+
+		text_escape(span_str(cells[i]), safe, sizeof(safe));
+		kept = arena_str(&c->arena, span_str(safe));
+		t->cells[t->rows * t->columns + i] = kept ? kept : "";
+		if (strlen(safe) > t->widths[i])
+			t->widths[i] = strlen(safe);
+	}
+	t->rows++;
+}
+
+static void
+print_line(const struct cli_table *t, const char *const *cells)
+{
+	for (size_t i = 0; i < t->columns; i++) {
+		bool last = i + 1 == t->columns;
+
+		(void)printf("%-*s%s", last ? 0 : (int)t->widths[i], cells[i],
+		    last ? "\n" : "  ");
+	}
+}
+
+void
+cli_table_print(const struct cli_table *t)
+{
+	print_line(t, t->heads);
+	for (size_t i = 0; i < t->rows; i++)
+		print_line(t, t->cells + i * t->columns);
+}
+
+int
+cli_json_print(struct buf *b, struct json_out *o, struct fault *f)
+{
+	int rc = json_out_done(o, f);
+
+	if (rc == 0) {
+		(void)fwrite(buf_ptr(b), 1, b->len, stdout);
+		(void)putchar('\n');
+	}
+	buf_release(b);
+	return rc;
+}
+
+void
+cli_bytes(uint64_t n, char *out)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double v = (double)n;
+	size_t unit = 0;
+
+	while (v >= 1024 && unit + 1 < NELEM(units)) {
+		v /= 1024;
+		unit++;
+	}
+	(void)snprintf(out, 32, unit && v < 10 ? "%.1f %s" : "%.0f %s", v,
+	    units[unit]);
+}
+
+void
+cli_micros(uint64_t us, char *out)
+{
+	if (us >= 1000000)
+		(void)snprintf(out, 32, "%.2f s", (double)us / 1e6);
+	else
+		(void)snprintf(out, 32, "%.1f ms", (double)us / 1e3);
+}
+
+const char *
+cli_text(const char *s)
+{
+	return s ? s : "";
+}
