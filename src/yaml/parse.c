@@ -165,16 +165,18 @@ duplicates_refuse(struct reader *r, const struct yaml_node *map)
 	for (const struct yaml_node *m = map->first; m; m = m->next)
 		sorted[n++] = m;
 	qsort(sorted, n, sizeof(const struct yaml_node *), key_order);
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1, first = 0; i < n; i++) {
 		char name[64];
 
-		if (!span_equal(sorted[i - 1]->key, sorted[i]->key))
+		if (!span_equal(sorted[first]->key, sorted[i]->key)) {
+			first = i;
 			continue;
+		}
 		text_escape(sorted[i]->key, name, sizeof(name));
 		yaml_error(r->errors, sorted[i]->key_line,
 		    sorted[i]->key_column,
 		    "duplicate key '%s', first on line %u", name,
-		    (unsigned)sorted[i - 1]->key_line);
+		    (unsigned)sorted[first]->key_line);
 	}
 	free(sorted);
 }
@@ -191,10 +193,6 @@ container_end(struct reader *r)
 static int
 document_begin(struct reader *r, const yaml_event_t *e, struct fault *f)
 {
-	if (e->data.document_start.version_directive ||
-	    e->data.document_start.tag_directives.start !=
-		e->data.document_start.tag_directives.end)
-		refuse(r, e->start_mark, "directives are not supported");
 	if (r->document) {
 		refuse(r, e->start_mark, "a second document is not supported");
 		return fault_set(f, FAULT_INVALID, "document");
@@ -355,6 +353,37 @@ encoding_check(struct reader *r, struct span text, struct fault *f)
 	return fault_set(f, FAULT_INVALID, "encoding");
 }
 
+/* Whether libyaml sees a line begin at `at`. */
+static bool
+is_line_begin(struct span text, size_t at)
+{
+	static const char *const breaks[] = { "\n", "\r", "\xc2\x85",
+		"\xe2\x80\xa8", "\xe2\x80\xa9" };
+
+	for (size_t i = 0; i < NELEM(breaks); i++) {
+		size_t n = strlen(breaks[i]);
+
+		if (at >= n && memcmp(text.ptr + at - n, breaks[i], n) == 0)
+			return true;
+	}
+	return at == 0;
+}
+
+/*
+ * Before libyaml compares each %TAG with all before it. In a policy no line
+ * can begin with a % of another meaning, short of odd multi-line strings.
+ */
+static int
+directives_check(struct reader *r, struct span text, struct fault *f)
+{
+	for (size_t at = 0; at < text.len; at++)
+		if (text.ptr[at] == '%' && is_line_begin(text, at)) {
+			refuse_at(r, text, at, "directives are not supported");
+			return fault_set(f, FAULT_INVALID, "directive");
+		}
+	return 0;
+}
+
 int
 yaml_parse(struct span text, struct arena *a, const struct yaml_node **root,
     struct yaml_errors *errors, struct fault *f)
@@ -369,6 +398,8 @@ yaml_parse(struct span text, struct arena *a, const struct yaml_node **root,
 	if (span_starts(text, "\xef\xbb\xbf"))
 		text = span_from(text, 3);
 	rc = encoding_check(&r, text, f);
+	if (rc == 0)
+		rc = directives_check(&r, text, f);
 	if (rc == 0) {
 		BUG_IF(!yaml_parser_initialize(&r.parser));
 		yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
