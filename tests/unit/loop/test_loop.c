@@ -3,6 +3,8 @@
 #include <sys/socket.h>
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../../lib/unit.h"

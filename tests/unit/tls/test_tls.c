@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two ends in memory: handshake, pin, bulk, close, damage. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/unit.h"
 #include "base/base.h"
