@@ -1,0 +1,133 @@
+#!/bin/bash
+# The life of a sandbox through the command line, in real microVMs.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/../lib/e2e.sh"
+gateway_up
+image=$(tiny_image)
+
+run nacre image import tiny "$image"
+is "$code" 0 "a folder is imported as an image"
+run nacre image list
+like "$out" 'tiny ' "image list shows it"
+
+run nacre sandbox create --name a --from tiny --env COLOUR=blue -- sh -c 'echo started; echo $COLOUR; echo oops >&2; sleep 1000'
+is "$code" 0 "a sandbox is created"
+like "$out" "sandbox 'a' is ready" "create says that it is ready"
+
+# exec
+is "$(nacre sandbox exec a -- echo hello)" hello "exec prints the command's output"
+is "$(nacre sandbox exec a -- sh -c 'echo out; echo err >&2' 2>/dev/null)" out "stdout comes alone"
+is "$(nacre sandbox exec a -- sh -c 'echo out; echo err >&2' 2>&1 >/dev/null)" err "stderr comes alone"
+is "$(printf 'one\ntwo\n' | nacre sandbox exec a -- wc -l | tr -d ' ')" 2 "stdin reaches the command, and its end"
+nacre sandbox exec a -- sh -c 'exit 3' </dev/null
+is $? 3 "the exit code is the command's own"
+run nacre sandbox exec a -- /no/such/program
+is "$code" 127 "a missing program is 127"
+run nacre sandbox exec a -- /etc/passwd
+is "$code" 126 "a file that cannot be executed is 126"
+run nacre sandbox exec a --timeout 1 -- sleep 100
+is "$code" 124 "a timeout is 124"
+run nacre sandbox exec a -- sh -c 'kill -TERM $$'
+is "$code" 143 "a signal is 128 and its number"
+run nacre sandbox exec a --workdir /tmp -- pwd
+is "$out" /tmp "exec in a given folder"
+run nacre sandbox exec a --workdir /no/such -- pwd
+is "$code" 125 "a missing folder is nacre's own failure"
+run nacre sandbox exec a --env X=1 -- sh -c 'echo $X$COLOUR'
+is "$out" 1blue "the environment is the sandbox's and the exec's"
+run nacre sandbox exec a -- printf '%s|' 'a b' '' '*' '$HOME'
+is "$out" 'a b||*|$HOME|' "arguments pass as they are, without a shell"
+run nacre sandbox exec a -- sh -c 'tail /dev/zero'
+is "$code" 137 "out of memory is 137"
+like "$out" 'oom' "and oom is said"
+sum=$(head -c 3000000 /dev/urandom | tee "$work/blob" | sha256sum)
+is "$(nacre sandbox exec a -- sha256sum <"$work/blob")" "$sum" "3 MB of stdin arrive unchanged"
+is "$(nacre sandbox exec a -- cat <"$work/blob" | sha256sum)" "$sum" "and come back unchanged"
+is "$(nacre sandbox exec a -- sh -c 'yes | head -c 5000000' | wc -c | tr -d ' ')" 5000000 "5 MB of stdout arrive whole"
+
+# what it is
+out=$(nacre sandbox exec a -- sh -c 'id -u; cat /proc/1/comm; ls /sys/class/net; grep -c . /proc/net/route; hostname')
+is "$out" $'1000\nsandbox\nlo\n1\na' "an unprivileged user, its own pids, lo only, no route, its name"
+out=$(nacre sandbox exec a -- sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status | grep -v Seccomp | tr "\n\t" "  "')
+is "$out" 'CapInh: 0000000000000000 CapPrm: 0000000000000000 CapEff: 0000000000000000 CapBnd: 0000000000000000 CapAmb: 0000000000000000 NoNewPrivs: 1 ' "no capability in any set, no_new_privs"
+out=$(nacre sandbox exec a -- sh -c 'ls /dev | sort | tr "\n" " "')
+is "$out" 'fd full null ptmx pts random shm stderr stdin stdout tty urandom zero ' "/dev has these nodes and no other"
+for p in /dev/vda /dev/vport0p1 /init /sandbox; do
+	run nacre sandbox exec a -- test -e $p
+	is "$code" 1 "there is no $p"
+done
+
+# get
+get=$(nacre sandbox get a -o json)
+field() { printf '%s' "$get" | python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+is "$(field supervisor_digest)" "$(sha256sum <"$NACRE_GUEST/nacre-guest" | cut -d' ' -f1)" "get shows the supervisor's digest, that of the build"
+is "$(field kernel_digest)" "$(sha256sum <"$NACRE_GUEST/vmlinux" | cut -d' ' -f1)" "and the kernel's"
+is "$(field state)" running "and its state"
+run nacre sandbox list -o json
+is "$(printf '%s' "$out" | python3 -c 'import json,sys; print([s["name"] for s in json.load(sys.stdin)])')" "['a']" "list as JSON"
+
+# logs
+run nacre sandbox logs a
+is "$out" $'started\nblue\noops' "logs has the main process's output"
+is "$(nacre sandbox logs a 2>/dev/null)" $'started\nblue' "with stderr apart"
+
+# cp
+mkdir -p "$work/tree/sub"
+echo one >"$work/tree/one"
+head -c 1000000 /dev/urandom >"$work/tree/sub/big"
+ln -s one "$work/tree/link"
+chmod 750 "$work/tree/sub"
+run nacre sandbox cp "$work/tree" a:/tmp/tree
+is "$code" 0 "a folder is copied in"
+out=$(nacre sandbox exec a -- sh -c 'cd /tmp/tree && cat one && readlink link && stat -c "%a %u" sub && sha256sum <sub/big')
+is "$out" "$(cd "$work/tree" && cat one && readlink link && echo 750 1000 && sha256sum <sub/big)" "with contents, links, modes, for the agent's user"
+run nacre sandbox cp a:/tmp/tree "$work/back"
+is "$code" 0 "and copied out"
+is "$(diff -r --no-dereference "$work/tree" "$work/back" && echo same)" same "the same tree"
+echo two >"$work/two"
+run nacre sandbox cp "$work/two" a:/tmp
+is "$(nacre sandbox exec a -- cat /tmp/two)" two "a file copied to a folder keeps its name"
+run nacre sandbox cp a:/no/such "$work/none"
+is "$code" 4 "a missing file is not found"
+ok "$([ ! -e "$work/none" ]; echo $?)" "and leaves nothing"
+
+# stop and start
+run nacre sandbox stop a
+is "$code" 0 "stop"
+run nacre sandbox exec a -- true
+is "$code" 125 "exec in a stopped sandbox is refused"
+like "$out" "start" "and says what to do"
+run nacre sandbox start a
+is "$code" 0 "start"
+is "$(nacre sandbox exec a -- cat /tmp/tree/one)" one "files are kept over stop and start"
+
+# names and repeats
+run nacre sandbox create --name a --from tiny
+is "$code" 1 "a second sandbox of that name is refused"
+like "$out" 'exists' "by name"
+run nacre sandbox create --name done --from tiny -- sh -c 'echo bye; exit 7'
+is "$code" 0 "a sandbox whose command ends at once"
+run nacre sandbox exec done -- echo still
+is "$out" still "stays for its user"
+get=$(nacre sandbox get done -o json)
+is "$(field exit_code)" 7 "and keeps the exit code"
+run nacre sandbox create --name att --from tiny --attach -- sh -c 'echo seen; exit 9'
+is "$code" 9 "create --attach ends with the command's code"
+like "$out" 'seen' "and shows its output"
+
+run nacre sandbox delete a done att
+is "$code" 0 "delete"
+run nacre sandbox list
+is "$out" 'no sandboxes' "nothing is left in the list"
+run nacre sandbox delete a
+is "$code" 4 "deleting it again is not found"
+is "$(find "$NACRE_STATE/sandboxes" -mindepth 1 2>/dev/null | wc -l)" 0 "nor on the disk"
+
+# the record
+run nacre audit list --limit 1000
+for verb in image.import sandbox.create sandbox.exec sandbox.put sandbox.get_files sandbox.stop sandbox.start sandbox.delete; do
+	like "$out" "$verb" "the audit has $verb"
+done
+like "$out" 'refused' "and refusals"
+run nacre image delete tiny
+is "$code" 0 "the image is deleted"
