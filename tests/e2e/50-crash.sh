@@ -1,0 +1,108 @@
+#!/bin/bash
+# kill -9 of gateway, keeper, VMM and guest at eight points, each twice. After
+# a restart: no orphan process, no ghost row, no lost audit row; a running VM
+# survives its gateway. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/../lib/e2e.sh"
+gateway_up
+nacre image import tiny "$(tiny_image)" >/dev/null
+get() { nacre sandbox get "$1" -o json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin).get(sys.argv[1],""))' "$2"; }
+# An event, not a sleep: wait until a process is gone (bounded).
+gone() { timeout 20 tail --pid="$1" -f /dev/null; }
+# Until a command prints what is wanted, asking again (bounded).
+until_is() {
+	local want=$1 end=$((SECONDS + 20))
+	shift
+	while [ $SECONDS -lt $end ]; do
+		[ "$("$@" 2>/dev/null)" = "$want" ] && return 0
+	done
+	return 1
+}
+parked_or_running() { nacre gateway status -o json | python3 -c 'import json,sys; d=json.load(sys.stdin); print(d["running"])'; }
+# Every keeper process belongs to a running sandbox or is a parked clone.
+keepers() { pgrep -f -c "nacre-keeper run .*$work/" 2>/dev/null || true; }
+vmms() {
+	local p n=0
+	for p in $(pgrep -f "nacre-keeper run .*$work/"); do
+		n=$((n + $(pgrep -c -P "$p")))
+	done
+	echo $n
+}
+consistent() {
+	until_is yes sh -c '
+		out=$(nacre gateway status -o json) || exit 1
+		want=$(printf %s "$out" | python3 -c "import json,sys; d=json.load(sys.stdin); print(d[\"running\"]+d[\"parked\"])")
+		have=$(pgrep -f -c "nacre-keeper run .*'"$work"'/")
+		[ "$want" = "$have" ] && echo yes'
+}
+
+# --- the gateway, at each point, twice
+for round in 1 2; do
+	for point in after_row after_keeper after_restore after_session after_first_instruction during_exec after_stop_row before_delete_row; do
+		name=c$round
+		nacre gateway stop >/dev/null
+		NACRE_CRASH_AT=$point nacre gateway start >/dev/null
+		pid=$(gateway_pid)
+		case $point in
+		during_exec)
+			nacre sandbox create --name $name --from tiny >/dev/null 2>&1
+			nacre sandbox exec $name -- sh -c 'echo 1 >/tmp/began; sleep 3; echo 2 >/tmp/ended' >/dev/null 2>&1
+			;;
+		after_stop_row)
+			nacre sandbox create --name $name --from tiny >/dev/null 2>&1
+			nacre sandbox stop $name >/dev/null 2>&1
+			;;
+		before_delete_row)
+			nacre sandbox create --name $name --from tiny >/dev/null 2>&1
+			nacre sandbox delete $name >/dev/null 2>&1
+			;;
+		*) nacre sandbox create --name $name --from tiny >/dev/null 2>&1 ;;
+		esac
+		gone "$pid"
+		ok $? "round $round, $point: the gateway dies there"
+		gateway_up
+		consistent
+		ok $? "round $round, $point: keepers are those of running sandboxes and parked clones"
+		state=$(get $name state)
+		case $point in
+		during_exec)
+			is "$state" running "round $round, $point: the sandbox runs on"
+			until_is 2 nacre sandbox exec $name -- cat /tmp/ended
+			ok $? "round $round, $point: its exec went on"
+			;;
+		after_first_instruction) is "$state" running "round $round, $point: the sandbox runs on" ;;
+		after_stop_row) is "$state" stopped "round $round, $point: the stop is finished" ;;
+		before_delete_row) is "$state" '' "round $round, $point: the delete is finished" ;;
+		*) like "$state" '^(running|failed|stopped|)$' "round $round, $point: the row is settled" ;;
+		esac
+		like "$(nacre audit list --limit 10000)" 'sandbox.create' "round $round, $point: the audit has the create"
+		nacre sandbox delete $name >/dev/null 2>&1
+		run nacre sandbox list
+		is "$out" "no sandboxes" "round $round, $point: no ghost row"
+	done
+done
+
+# --- keeper, VMM, guest: the sandbox ends with a reason, and starts again
+for round in 1 2; do
+	for victim in keeper vmm guest; do
+		nacre sandbox create --name v --from tiny -- sleep 1000 >/dev/null
+		nacre sandbox exec v -- sh -c 'echo kept >/tmp/kept; sync'
+		keeper=$(get v keeper_pid)
+		vmm=$(get v vmm_pid)
+		case $victim in
+		keeper) kill -9 "$keeper" ;;
+		vmm) kill -9 "$vmm" ;;
+		guest) nacre sandbox console v >/dev/null; kill -9 "$vmm" ;;
+		esac
+		gone "$keeper" && gone "$vmm"
+		ok $? "round $round: with the $victim the rest of the machine ends"
+		until_is stopped get v state
+		ok $? "round $round: the sandbox is stopped"
+		like "$(get v reason)" . "round $round: with a reason"
+		run nacre sandbox start v
+		is "$code" 0 "round $round: it starts again"
+		is "$(nacre sandbox exec v -- cat /tmp/kept)" kept "round $round: with its files"
+		nacre sandbox delete v >/dev/null
+	done
+done
+consistent
+ok $? "at the end keepers and rows agree"
