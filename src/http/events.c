@@ -31,6 +31,7 @@ on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
 }
 
 static int
+/* NOLINTNEXTLINE(readability-function-size): as nghttp2 wants it */
 on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
     void *arg)
@@ -202,6 +203,7 @@ on_error(nghttp2_session *ng, int code, const char *text, size_t len, void *arg)
 }
 
 static nghttp2_ssize
+/* NOLINTNEXTLINE(readability-function-size): as nghttp2 wants it */
 read_length(nghttp2_session *ng, uint8_t type, int32_t id, int32_t connection,
     int32_t stream, uint32_t frame, void *arg)
 {
@@ -216,6 +218,7 @@ read_length(nghttp2_session *ng, uint8_t type, int32_t id, int32_t connection,
 }
 
 nghttp2_ssize
+/* NOLINTNEXTLINE(readability-function-size): as nghttp2 wants it */
 h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
     uint32_t *flags, nghttp2_data_source *source, void *arg)
 {

@@ -88,7 +88,7 @@ void h2_window_forget(struct h2 *h, struct h2_stream *s);
 
 /* events.c */
 void h2_events_set(nghttp2_session_callbacks *c);
-nghttp2_ssize h2_body_read(nghttp2_session *session, int32_t id, uint8_t *to,
+nghttp2_ssize h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to,
     size_t size, uint32_t *flags, nghttp2_data_source *source, void *arg);
 
 /* header.c */

@@ -18,8 +18,9 @@ struct pb_bytes_array_s; /* and its counted bytes */
 
 /*
  * Decode one message. The struct at `out` is filled; variable fields
- * (FT_POINTER in .options: strings, bytes, repeated) live in the arena.
- * Trailing bytes, bad UTF-8 and fields over their cap are INVALID.
+ * (pointers: strings, bytes, repeated) live in the arena, whose cap bounds
+ * them all: past it LIMIT. Trailing bytes, bad UTF-8 and text with a NUL are
+ * INVALID. How long one field may be is for the caller to check and name.
  */
 int wire_decode(const struct pb_msgdesc_s *fields, void *out, struct span bytes,
     struct arena *a, struct fault *f) MUST_CHECK;

@@ -3,14 +3,10 @@
  * Two ends in one process, bytes carried by hand: what the engine promises
  * about windows, queues, caps and endings.
  */
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/unit.h"
 #include "base/base.h"
 #include "http/http.h"
 
