@@ -85,7 +85,8 @@ store_audit_list(struct store *s, const struct store_audit_filter *filter,
     int (*each)(void *owner, const struct store_audit *row, struct fault *f),
     void *owner, struct fault *f)
 {
-	sqlite3_stmt *q = store_use(s, STORE_AUDIT_LIST);
+	sqlite3_stmt *q =
+	    store_use(s, filter->tail ? STORE_AUDIT_TAIL : STORE_AUDIT_LIST);
 	struct store_audit row;
 	int got;
 

@@ -31,7 +31,8 @@ bind_row(sqlite3_stmt *q, const struct store_sandbox *row)
 	store_bind_text(q, 19, row->detail);
 	store_bind_blob(q, 20, row->labels);
 	store_bind_blob(q, 21, row->object);
-	store_bind_blob(q, 22, row->facts);
+	store_bind_blob(q, 22, row->plan);
+	store_bind_blob(q, 23, row->facts);
 }
 
 /* The spans are borrowed from the statement. */
@@ -60,7 +61,8 @@ read_row(sqlite3_stmt *q, struct store_sandbox *row)
 	store_text(q, 18, row->detail, sizeof(row->detail));
 	row->labels = store_blob_borrow(q, 19);
 	row->object = store_blob_borrow(q, 20);
-	row->facts = store_blob_borrow(q, 21);
+	row->plan = store_blob_borrow(q, 21);
+	row->facts = store_blob_borrow(q, 22);
 }
 
 int
@@ -120,6 +122,7 @@ find(struct store *s, sqlite3_stmt *q, const char *key, struct arena *a,
 		read_row(q, row);
 		row->labels = arena_dup(a, row->labels);
 		row->object = arena_dup(a, row->object);
+		row->plan = arena_dup(a, row->plan);
 		row->facts = arena_dup(a, row->facts);
 	}
 	store_end(q);

@@ -27,7 +27,7 @@ static const char schema[] =
     " epoch INTEGER NOT NULL, launch TEXT NOT NULL, machine TEXT NOT NULL,"
     " has_exit INTEGER NOT NULL, exit_code INTEGER NOT NULL,"
     " reason TEXT NOT NULL, detail TEXT NOT NULL, labels BLOB NOT NULL,"
-    " object BLOB NOT NULL, facts BLOB NOT NULL) STRICT;"
+    " object BLOB NOT NULL, plan BLOB NOT NULL, facts BLOB NOT NULL) STRICT;"
     "CREATE INDEX sandboxes_order ON sandboxes (created_ms, name);"
     "CREATE INDEX sandboxes_image ON sandboxes (image_digest);"
     "CREATE TABLE audit ("

@@ -43,8 +43,8 @@ void store_keep(struct store *s);
 void store_back(struct store *s);
 
 /*
- * Sandboxes. `object` and `facts` are bytes that only the owner reads (the
- * north API's object and what is known of the launch). `labels` is "\n" and
+ * Sandboxes. `object`, `plan` and `facts` are bytes that only the owner reads:
+ * the north API's object, how it is run, what is known of the last launch. `labels` is "\n" and
  * then "key=value\n" for each label, empty when there are none.
  */
 struct store_sandbox {
@@ -69,6 +69,7 @@ struct store_sandbox {
 	char detail[STORE_DETAIL + 1];
 	struct span labels;
 	struct span object;
+	struct span plan;
 	struct span facts;
 };
 
@@ -128,11 +129,12 @@ int store_audit_append(struct store *s, const struct store_audit *row,
 /* The last row's number and hash; 0 and zeros when there is none. */
 int store_audit_head(struct store *s, uint64_t *row, uint8_t hash[STORE_HASH],
     struct fault *f) MUST_CHECK;
-/* Rows after that number, in order. Empty filter texts match all; sandbox is
+/* Rows after that number, in order; tail: the last ones of them. Empty filter texts match all; sandbox is
  * a name or an id. */
 struct store_audit_filter {
 	uint64_t after;
 	uint32_t limit; /* 0: all */
+	bool tail;
 	const char *sandbox;
 	const char *verb;
 };
