@@ -72,7 +72,7 @@ libs_guest  := $(libs:%=-l%)
 banned      := $(if $(wildcard src/base/banned.h),-include src/base/banned.h)
 
 # Tests see the same plain headers as sources, without the ban on setjmp.
-test_include := -Itests/lib -include stdio.h -include stdlib.h -include string.h
+test_include := -Itests/lib -DTEST_DATA='"tests/data"' -include stdio.h -include stdlib.h -include string.h
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))

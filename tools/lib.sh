@@ -3,6 +3,7 @@
 
 set -euo pipefail
 export LC_ALL=C
+unset CDPATH CPPFLAGS LDFLAGS
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=$root/tools
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/nacre
