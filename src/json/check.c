@@ -92,6 +92,16 @@ skip_byte(struct scan *s, const char *any)
 	return true;
 }
 
+static void
+skip_blanks(struct scan *s)
+{
+	bool more;
+
+	do
+		more = skip_byte(s, " \t\n\r");
+	while (more);
+}
+
 static int
 scan_number(struct scan *s, struct fault *f)
 {
@@ -226,8 +236,7 @@ json_scan(struct span text, struct json_count *count, struct fault *f)
 		return fault_set(f, FAULT_LIMIT, "JSON is over %d bytes",
 		    JSON_BYTES);
 	for (;;) {
-		while (skip_byte(&s, " \t\n\r"))
-			continue;
+		skip_blanks(&s);
 		if (s.at == text.len)
 			break;
 		if (s.expect(&s, text.ptr[s.at], f) != 0)

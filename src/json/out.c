@@ -101,17 +101,18 @@ put_escaped(struct json_out *o, uint8_t c)
 	static const char from[] = "\"\\\b\f\n\r\t";
 	static const char to[] = "\"\\bfnrt";
 	const char *hit = c ? strchr(from, c) : NULL;
-	char text[8] = "\\";
+	char hex[3];
 
 	if (hit) {
-		text[1] = to[hit - from];
+		put(o, "\\", 1);
+		put(o, &to[hit - from], 1);
 	} else if (c < 0x20) {
-		memcpy(text + 1, "u00", 3);
-		hex_format(&c, 1, text + 4);
+		hex_format(&c, 1, hex);
+		put(o, "\\u00", 4);
+		put(o, hex, 2);
 	} else {
-		memcpy(text, "\xef\xbf\xbd", 3);
+		put(o, "\xef\xbf\xbd", 3);
 	}
-	put(o, text, strlen(text));
 }
 
 static void
