@@ -63,7 +63,7 @@ void
 loop_timer_set(struct loop *l, struct timer *t, int64_t delay_ms)
 {
 	int64_t now_ms = l->ticking ? l->now_ms : clock_mono_ms();
-	struct timer *before = l->timers.prev;
+	struct timer *before;
 
 	BUG_IF(!t->fire);
 	loop_timer_clear(t);

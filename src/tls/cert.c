@@ -190,7 +190,8 @@ tls_cert_write(struct tls_key *k, const char *name, struct fault *f)
 	uint8_t body_bytes[TLS_CERT_MAX];
 	uint8_t sig[TLS_SIG_DER_MAX];
 	uint8_t hash[DIGEST_SIZE];
-	br_ec_private_key secret = tls_private(k);
+	uint8_t copy[TLS_SCALAR];
+	br_ec_private_key secret = tls_private(k, copy);
 	struct der body = { .base = body_bytes,
 		.at = sizeof(body_bytes),
 		.size = sizeof(body_bytes) };
@@ -208,6 +209,7 @@ tls_cert_write(struct tls_key *k, const char *name, struct fault *f)
 	digest_of(span_of(body.base + body.at, body.size - body.at), hash);
 	sig_len = br_ecdsa_i31_sign_asn1(&tls_curves, &br_sha256_vtable, hash,
 	    &secret, sig);
+	secret_wipe(copy, sizeof(copy));
 	BUG_IF(sig_len == 0);
 	put(&cert, sig, sig_len);
 	put_byte(&cert, 0);

@@ -44,6 +44,7 @@ mulgen(unsigned char *r, const unsigned char *x, size_t xlen, int curve)
 }
 
 static uint32_t
+/* NOLINTNEXTLINE(readability-function-size): BearSSL's parameters */
 muladd(unsigned char *a, const unsigned char *b, size_t len,
     const unsigned char *x, size_t xlen, const unsigned char *y, size_t ylen,
     int curve)

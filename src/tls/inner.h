@@ -30,7 +30,8 @@ struct tls_trust {
 };
 void tls_trust_init(struct tls_trust *t, const uint8_t pin[TLS_PIN]);
 
-/* BearSSL asks for writable private keys but only reads them. */
-br_ec_private_key tls_private(const struct tls_key *k);
+/* The key as BearSSL wants it: writable, so it lies in copy. Wipe copy. */
+br_ec_private_key tls_private(const struct tls_key *k,
+    uint8_t copy[TLS_SCALAR]);
 
 #endif

@@ -7,12 +7,13 @@
 #include "tls/inner.h"
 
 br_ec_private_key
-tls_private(const struct tls_key *k)
+tls_private(const struct tls_key *k, uint8_t copy[TLS_SCALAR])
 {
+	memcpy(copy, k->secret, TLS_SCALAR);
 	return (br_ec_private_key){
 		.curve = BR_EC_secp256r1,
-		.x = (unsigned char *)(uintptr_t)k->secret,
-		.xlen = sizeof(k->secret),
+		.x = copy,
+		.xlen = TLS_SCALAR,
 	};
 }
 
@@ -93,14 +94,16 @@ tls_key_wipe(struct tls_key *k)
 int
 tls_sign(const struct tls_key *k, struct span msg, uint8_t sig[TLS_SIGNATURE])
 {
-	br_ec_private_key secret = tls_private(k);
+	uint8_t copy[TLS_SCALAR];
+	br_ec_private_key secret = tls_private(k, copy);
 	uint8_t hash[DIGEST_SIZE];
+	size_t n;
 
 	digest_of(msg, hash);
-	return br_ecdsa_i31_sign_raw(&tls_curves, &br_sha256_vtable, hash,
-		   &secret, sig) == TLS_SIGNATURE
-	    ? 0
-	    : -1;
+	n = br_ecdsa_i31_sign_raw(&tls_curves, &br_sha256_vtable, hash, &secret,
+	    sig);
+	secret_wipe(copy, sizeof(copy));
+	return n == TLS_SIGNATURE ? 0 : -1;
 }
 
 bool

@@ -16,14 +16,15 @@ struct tls {
 		br_ssl_client_context client;
 		br_ssl_server_context server;
 	} end;
+	const char *protocols[1];
 	struct tls_trust trust;    /* client */
-	br_x509_certificate chain; /* server; borrows the key's bytes */
-	br_ec_private_key secret;
+	br_x509_certificate chain; /* server: on cert */
+	br_ec_private_key secret;  /* server: on scalar */
+	uint8_t cert[TLS_CERT_MAX];
+	uint8_t scalar[TLS_SCALAR];
 	uint8_t in[BR_SSL_BUFSIZE_INPUT];
 	uint8_t out[BR_SSL_BUFSIZE_OUTPUT];
 };
-
-static const char *const protocols[] = { "h2" };
 
 /* AES-128-GCM where the processor does the work, else ChaCha20 first. */
 static void
@@ -56,9 +57,8 @@ set_profile(struct tls *t, const uint8_t entropy[TLS_ENTROPY])
 	br_ssl_engine_set_prf_sha256(e, br_tls12_sha256_prf);
 	br_ssl_engine_set_ec(e, &tls_curves);
 	br_ssl_engine_set_ecdsa(e, br_ecdsa_i31_vrfy_asn1);
-	/* BearSSL only reads the names. */
-	br_ssl_engine_set_protocol_names(e, (const char **)(uintptr_t)protocols,
-	    NELEM(protocols));
+	t->protocols[0] = "h2";
+	br_ssl_engine_set_protocol_names(e, t->protocols, NELEM(t->protocols));
 	br_ssl_engine_add_flags(e,
 	    BR_OPT_NO_RENEGOTIATION | BR_OPT_FAIL_ON_ALPN_MISMATCH);
 	br_ssl_engine_set_buffers_bidi(e, t->in, sizeof(t->in), t->out,
@@ -97,8 +97,9 @@ tls_server_new(const struct tls_key *k, const uint8_t entropy[TLS_ENTROPY],
 	t->engine = &t->end.server.eng;
 	set_profile(t, entropy);
 	br_ssl_engine_add_flags(t->engine, BR_OPT_ENFORCE_SERVER_PREFERENCES);
-	t->secret = tls_private(k);
-	t->chain.data = (unsigned char *)(uintptr_t)k->cert;
+	t->secret = tls_private(k, t->scalar);
+	memcpy(t->cert, k->cert, k->cert_len);
+	t->chain.data = t->cert;
 	t->chain.data_len = k->cert_len;
 	br_ssl_server_set_single_ec(&t->end.server, &t->chain, 1, &t->secret,
 	    BR_KEYTYPE_SIGN, 0, &tls_curves, br_ecdsa_i31_sign_asn1);

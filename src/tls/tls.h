@@ -56,7 +56,7 @@ struct tls; /* one connection end */
 /* Client: refuses any server key but the pinned one. */
 struct tls *tls_client_new(const char *server_name, const uint8_t pin[TLS_PIN],
     const uint8_t entropy[TLS_ENTROPY], struct fault *f) MUST_CHECK;
-/* Server: k is borrowed for the life of the object. Both ends speak ALPN
+/* Server: k is copied. Both ends speak ALPN
  * "h2" and refuse a peer that names only other protocols. */
 struct tls *tls_server_new(const struct tls_key *k,
     const uint8_t entropy[TLS_ENTROPY], struct fault *f) MUST_CHECK;

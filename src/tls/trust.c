@@ -79,11 +79,13 @@ end_chain(const br_x509_class **ctx)
 static const br_x509_pkey *
 get_key(const br_x509_class *const *ctx, unsigned *usages)
 {
-	struct tls_trust *t = self((const br_x509_class **)(uintptr_t)ctx);
+	const struct tls_trust *t = (const void *)((const char *)ctx -
+	    offsetof(struct tls_trust, vtable));
 
 	if (usages)
 		*usages = BR_KEYTYPE_SIGN;
-	return br_x509_decoder_get_pkey(&t->decoder);
+	/* Asked for after end_chain() has accepted it. */
+	return &t->decoder.pkey;
 }
 
 void

@@ -152,8 +152,13 @@ a_server_without_the_key_is_refused(void **state)
 {
 	struct pair *p = *state;
 
+	struct fault f;
+
 	/* The certificate of one key, the secret of another. */
 	p->key.secret[31] ^= 1;
+	tls_free(p->server);
+	p->server = tls_server_new(&p->key, entropy, &f);
+	assert_non_null(p->server);
 	pump(p);
 	assert_int_equal(p->client_fault.code, FAULT_PROTOCOL);
 	assert_false(tls_is_ready(p->client));
