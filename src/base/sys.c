@@ -114,11 +114,11 @@ fd_send(int sock, const void *p, size_t n, const int *fds, size_t nfds,
 	if (nfds > 0) {
 		memset(control, 0, sizeof(control));
 		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nfds);
+		msg.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * nfds);
 		head = CMSG_FIRSTHDR(&msg);
 		head->cmsg_level = SOL_SOCKET;
 		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int) * nfds);
+		head->cmsg_len = (socklen_t)CMSG_LEN(sizeof(int) * nfds);
 		memcpy(CMSG_DATA(head), fds, sizeof(int) * nfds);
 	}
 	do
@@ -131,6 +131,16 @@ fd_send(int sock, const void *p, size_t n, const int *fds, size_t nfds,
 		    f);
 	return 0;
 }
+
+/* musl's CMSG_NXTHDR subtracts in signed arithmetic, by its own macros. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+static struct cmsghdr *
+next_header(struct msghdr *msg, struct cmsghdr *c)
+{
+	return CMSG_NXTHDR(msg, c);
+}
+#pragma GCC diagnostic pop
 
 int
 fd_receive(int sock, void *p, size_t size, size_t *got, int *fds, size_t *nfds,
@@ -156,7 +166,7 @@ fd_receive(int sock, void *p, size_t size, size_t *got, int *fds, size_t *nfds,
 		return fault_sys(f, "cannot receive descriptors");
 	*got = (size_t)k;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c;
-	     c = CMSG_NXTHDR(&msg, c)) {
+	     c = next_header(&msg, c)) {
 		size_t n;
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
