@@ -75,6 +75,7 @@ banned      := $(if $(wildcard src/base/banned.h),-include src/base/banned.h)
 test_include := -Itests/lib -DTEST_DATA='"tests/data"' -include stdio.h -include stdlib.h -include string.h
 
 Q := $(if $(V),,@)
+quote = '$(subst ','\'',$(1))'
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 # --- what exists: a room whose folder is not there yet is skipped
@@ -118,15 +119,18 @@ $(gen): $(B)/gen/.stamp
 	@test -e $@
 $(B)/obj/%/libproto.a: $(gen:$(B)/gen/%.c=$(B)/obj/%/gen/%.o)
 
-# --- compile: $(1) is the flavour, host or guest
+# --- compile: $(1) is the flavour, host or guest; other flags, other objects
+all_flags := $(host_cc) $(flags_host) $(flags_guest) $(banned) $(warn) $(test_include) $(CFLAGS)
+$(B)/.flags: force
+	@mkdir -p $(@D) && printf '%s\n' $(call quote,$(all_flags)) | cmp -s - $@ || printf '%s\n' $(call quote,$(all_flags)) >$@
 define flavour
-$(B)/obj/$(1)/src/%.o: src/%.c $(DEPS)/.id | $(B)/gen/.stamp
+$(B)/obj/$(1)/src/%.o: src/%.c $(B)/.flags $(DEPS)/.id | $(B)/gen/.stamp
 	$$(call say,CC,$$(if $$(filter guest,$(1)),$$<' (guest)',$$<))
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) $(banned) $$(warn) $$(CFLAGS) -MMD -MP -c -o $$@ $$<
-$(B)/obj/$(1)/tests/%.o: tests/%.c $(DEPS)/.id | $(B)/gen/.stamp
+$(B)/obj/$(1)/tests/%.o: tests/%.c $(B)/.flags $(DEPS)/.id | $(B)/gen/.stamp
 	$$(call say,CC,$$<)
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) $$(warn) $$(test_include) $$(CFLAGS) -MMD -MP -c -o $$@ $$<
-$(B)/obj/$(1)/gen/%.o: $(B)/gen/%.c
+$(B)/obj/$(1)/gen/%.o: $(B)/gen/%.c $(B)/.flags
 	$$(call say,CC,$$<)
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) -w -MMD -MP -c -o $$@ $$<
 $(B)/obj/$(1)/libproto.a: $(gen:$(B)/gen/%.c=$(B)/obj/$(1)/gen/%.o)
@@ -244,7 +248,8 @@ clean:
 	$(Q)rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/asan $(BUILD)/fuzz $(BUILD)/cov $(BUILD)/analyze $(BUILD)/lint
 
 .DELETE_ON_ERROR:
+force:
 .SECONDARY:
-.PHONY: all deps kernel test check check-vm fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
+.PHONY: force all deps kernel test check check-vm fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
 	room lint floors sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
