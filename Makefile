@@ -180,7 +180,7 @@ $(if $(filter fuzz,$(MODE)),$(foreach s,$(fuzz_srcs),$(eval $(call test_program,
 sub = $(Q)+$(MAKE) --no-print-directory
 tool_tests := $(sort $(wildcard tests/tools/*.sh))
 vm_tests   := $(sort $(wildcard tests/e2e/[0-9]*.sh))
-test_env   := NACRE_BIN=$(abspath $(BUILD))/release/bin NACRE_GUEST=$(abspath $(BUILD))/release/guest
+test_env   := NACRE_BIN=$(abspath $(B))/bin NACRE_GUEST=$(abspath $(B))/guest
 asan_bins   = $(test_srcs:tests/%.c=$(BUILD)/asan/test/%)
 run_fuzz    = $(fuzz_srcs:tests/fuzz/%.c=$(BUILD)/fuzz/fuzz/%)
 
@@ -200,6 +200,8 @@ check: asan-bins
 	$(Q)$(test_env) tools/run-tests -j2 $(asan_bins) $(if $(ROOM),,$(tool_tests))
 check-vm: all
 	$(Q)$(test_env) tools/run-tests -j1 $(vm_tests)
+test-boots: all
+	$(Q)$(test_env) tools/run-tests tests/e2e/boots.sh
 fuzz: fuzz-bins
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests -j2 $(run_fuzz)
 cov:
@@ -224,9 +226,11 @@ c_files   = $(filter %.c,$(lint_srcs))
 headers   = $(filter %.h,$(lint_srcs))
 tidy_ok   = $(c_files:src/%.c=$(BUILD)/lint/%.tidy)
 lint_std  = $(std) -isystem $(DEPS)/host/include
-lint: floors sizes headers lint-clang
+lint: floors $(if $(ROOM),,roles) sizes headers lint-clang
 floors:
 	$(Q)tools/check-floors . $(ROOM)
+roles: $(call objs,guest,$(call room_srcs,supervisor sandbox))
+	$(Q)tools/check-roles $(B)/obj/guest/src
 sizes:
 	$(Q)tools/check-sizes
 headers: | $(B)/gen/.stamp
@@ -250,6 +254,6 @@ clean:
 .DELETE_ON_ERROR:
 force:
 .SECONDARY:
-.PHONY: force all deps kernel test check check-vm fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
-	room lint floors sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
+.PHONY: force all deps kernel test check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
+	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
