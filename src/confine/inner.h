@@ -14,7 +14,8 @@ struct confine_program {
 	struct sock_fprog filter;
 };
 
-/* Prepare p->ruleset; without Landlock in the kernel nothing happens. */
+/* Prepare p->ruleset. Without Landlock in the kernel the paths are only
+ * looked at, so that a missing one is a fault everywhere. */
 int confine_landlock(struct confine_program *p,
     const struct confine_path *paths, size_t n, struct fault *f) MUST_CHECK;
 /* Raw. */

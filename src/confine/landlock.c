@@ -132,7 +132,7 @@ add(const struct confine_program *p, const struct confine_path *path,
 	rule.allowed = allowed(path->rights) & handled(p->abi);
 	if (!S_ISDIR(st.st_mode))
 		rule.allowed &= FS_OF_FILE;
-	if (rule.allowed == 0)
+	if (p->ruleset < 0 || rule.allowed == 0)
 		return 0;
 	if (syscall(CALL_ADD_RULE, p->ruleset, RULE_PATH_BENEATH, &rule, 0))
 		return fault_sys(f, "cannot allow '%s' in the jail",
@@ -140,15 +140,11 @@ add(const struct confine_program *p, const struct confine_path *path,
 	return 0;
 }
 
-int
-confine_landlock(struct confine_program *p, const struct confine_path *paths,
-    size_t n, struct fault *f)
+static int
+create(struct confine_program *p, int abi, struct fault *f)
 {
-	int abi = confine_landlock_abi();
 	struct ruleset_attr attr = { 0 };
 
-	if (abi == 0)
-		return 0;
 	p->abi = abi < ABI_KNOWN ? abi : ABI_KNOWN;
 	attr.fs = handled(p->abi);
 	attr.net = p->abi >= 4 ? NET_ALL : 0;
@@ -157,6 +153,17 @@ confine_landlock(struct confine_program *p, const struct confine_path *paths,
 	    (int)syscall(CALL_CREATE_RULESET, &attr, attr_size(p->abi), 0);
 	if (p->ruleset < 0)
 		return fault_sys(f, "cannot make a landlock ruleset");
+	return 0;
+}
+
+int
+confine_landlock(struct confine_program *p, const struct confine_path *paths,
+    size_t n, struct fault *f)
+{
+	int abi = confine_landlock_abi();
+
+	if (abi > 0 && create(p, abi, f) != 0)
+		return -1;
 	for (size_t i = 0; i < n; i++)
 		if (add(p, &paths[i], f) != 0)
 			return -1;
