@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -52,6 +52,16 @@ image_tools_find(struct image_tools *t, struct fault *f)
 	    "cannot find 'tar2sqfs': install squashfs-tools-ng");
 }
 
+/* execve() does not write to its strings, whatever its prototype says. */
+static char *const *
+unconst(const char *const *strings)
+{
+	char *const *same;
+
+	memcpy(&same, &strings, sizeof(same));
+	return same;
+}
+
 /* In the child: nothing but its three descriptors and a way to die. */
 static _Noreturn void
 become(const char *path, const char *const *args, const int fds[3],
@@ -69,9 +79,7 @@ become(const char *path, const char *const *args, const int fds[3],
 	for (int i = 0; i < 3; i++)
 		if (dup2(fds[i], i) < 0)
 			_exit(126);
-	/* execve() does not write to its strings, whatever its prototype. */
-	(void)execve(path, (char *const *)(uintptr_t)args,
-	    (char *const *)(uintptr_t)env);
+	(void)execve(path, unconst(args), unconst(env));
 	_exit(127);
 }
 
@@ -144,11 +152,14 @@ image_child_wait(struct image_child *c, enum fault_code code, struct fault *f)
 void
 image_child_stop(struct image_child *c)
 {
-	if (c->pid > 0) {
-		(void)kill(c->pid, SIGKILL);
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-		fd_close(&c->complain);
-	}
+	pid_t got;
+
+	if (c->pid <= 0)
+		return;
+	(void)kill(c->pid, SIGKILL);
+	do
+		got = waitpid(c->pid, NULL, 0);
+	while (got < 0 && errno == EINTR);
+	fd_close(&c->complain);
 	c->pid = 0;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	NAME_ROOM = 100,
@@ -100,6 +100,8 @@ static int
 add_header(struct buf *b, const struct image_tar_entry *e, char type,
     uint64_t size, struct fault *f)
 {
+	static const uint8_t magic[8] = { 'u', 's', 't', 'a', 'r', 0, '0',
+		'0' };
 	uint8_t h[IMAGE_TAR_BLOCK] = { 0 };
 	unsigned sum = 0;
 
@@ -114,7 +116,7 @@ add_header(struct buf *b, const struct image_tar_entry *e, char type,
 	h[156] = (uint8_t)type;
 	if (e->link.len > 0)
 		put_text(h + 157, e->link);
-	memcpy(h + 257, "ustar\00000", 8);
+	memcpy(h + 257, magic, sizeof(magic));
 	for (size_t i = 0; i < sizeof(h); i++)
 		sum += h[i];
 	put_octal(h + 148, 7, sum);

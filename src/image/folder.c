@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 /* Files of several names, found again by inode number. */
 struct seen {
@@ -205,7 +205,6 @@ add_name(struct walk *w, int dir, char *path, size_t len, const char *name,
 	char link[LIMIT_PATH];
 	struct stat st;
 	bool first;
-	ssize_t n;
 
 	if (!text_fmt(path + len, LIMIT_PATH - len, "%s%s", len > 0 ? "/" : "",
 		name))
@@ -218,7 +217,8 @@ add_name(struct walk *w, int dir, char *path, size_t len, const char *name,
 	if (fill_xattrs(w, dir, name, &e, f) < 0)
 		return -1;
 	if (e.kind == IMAGE_SYMLINK) {
-		n = readlinkat(dir, name, link, sizeof(link));
+		ssize_t n = readlinkat(dir, name, link, sizeof(link));
+
 		if (n < 0)
 			return fault_sys(f, "cannot read the link");
 		e.link = span_of(link, (size_t)n);
@@ -237,9 +237,9 @@ add_name(struct walk *w, int dir, char *path, size_t len, const char *name,
 static int
 list_folder(struct walk *w, DIR *d, char *path, size_t len, struct fault *f)
 {
-	const struct dirent *e;
-
 	for (;;) {
+		const struct dirent *e;
+
 		errno = 0;
 		e = readdir(d); /* NOLINT(concurrency-mt-unsafe): one thread */
 		if (!e && errno != 0)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 /* Unpacked bytes of headers and padding that one archive may have besides. */
 #define OVERHEAD (UINT64_C(4) << 30)
@@ -101,16 +101,28 @@ index_blob(struct job *j, const struct image_blob *b, struct fault *f)
 	return r;
 }
 
-/* The next live file of that layer at or after *at; 0 when there is none. */
-static uint32_t
-next_file(const struct job *j, uint32_t *at, uint16_t layer)
-{
-	for (; *at < image_tree_inodes(&j->tree); ++*at) {
-		const struct image_inode *i = image_tree_inode(&j->tree, *at);
+/* Pass two over one archive. */
+struct reading {
+	struct job *job;
+	struct image_stream stream;
+	uint32_t at; /* next inode that may be written, over all archives */
+	uint16_t layer;
+	bool taken; /* the entry at hand is being written */
+};
 
-		if (i->kind != IMAGE_FILE || i->node == 0 || i->layer < layer)
+/* The next live file of that layer; 0 when there is none. */
+static uint32_t
+next_file(struct reading *r)
+{
+	const struct image_tree *t = &r->job->tree;
+
+	for (; r->at < image_tree_inodes(t); ++r->at) {
+		const struct image_inode *i = image_tree_inode(t, r->at);
+
+		if (i->kind != IMAGE_FILE || i->node == 0 ||
+		    i->layer < r->layer)
 			continue;
-		return i->layer == layer ? *at : 0;
+		return i->layer == r->layer ? r->at : 0;
 	}
 	return 0;
 }
@@ -122,72 +134,83 @@ changed(struct fault *f)
 	    "the archive changed while it was imported");
 }
 
-/* An entry in pass two: is it the next file that is wanted? */
+/* Is this entry the next file that is wanted? */
 static int
-take_entry(struct job *j, const struct image_tar_entry *e, uint16_t layer,
-    uint32_t *at, bool *taken, struct fault *f)
+take_entry(struct reading *r, struct fault *f)
 {
-	uint32_t id = next_file(j, at, layer);
+	const struct image_tar_entry *e = &r->stream.tar.entry;
+	uint32_t id = next_file(r);
 	const struct image_inode *i;
 
-	*taken = false;
 	if (id == 0)
 		return 0;
-	i = image_tree_inode(&j->tree, id);
+	i = image_tree_inode(&r->job->tree, id);
 	if (e->offset < i->offset)
 		return 0;
 	if (e->offset > i->offset || e->kind != IMAGE_FILE ||
 	    e->size != i->size || e->mode != i->mode)
 		return changed(f);
-	*taken = true;
-	++*at;
-	return image_write_begin(&j->write, id, f);
+	r->taken = true;
+	++r->at;
+	return image_write_begin(&r->job->write, id, f);
 }
 
 /* What one event of the stream means for the squashfs. */
 static int
-take_event(struct job *j, struct image_stream *s, enum image_tar_event event,
-    uint16_t layer, uint32_t *at, bool *taken, struct fault *f)
+take_event(struct reading *r, enum image_tar_event event, struct fault *f)
 {
-	if (event == IMAGE_TAR_DATA && *taken)
-		return image_write_data(&j->write, s->tar.data, f);
-	if (event == IMAGE_TAR_HOLE && *taken)
-		return image_write_hole(&j->write, s->tar.hole, f);
+	struct image_write *w = &r->job->write;
+
+	if (event == IMAGE_TAR_DATA && r->taken)
+		return image_write_data(w, r->stream.tar.data, f);
+	if (event == IMAGE_TAR_HOLE && r->taken)
+		return image_write_hole(w, r->stream.tar.hole, f);
 	if (event != IMAGE_TAR_ENTRY && event != IMAGE_TAR_END)
 		return 0;
-	if (*taken && image_write_end(&j->write, f) < 0)
+	if (r->taken && image_write_end(w, f) < 0)
 		return -1;
-	*taken = false;
+	r->taken = false;
 	if (event == IMAGE_TAR_END)
-		return next_file(j, at, layer) == 0 ? 0 : changed(f);
-	if (take_entry(j, &s->tar.entry, layer, at, taken, f) < 0)
+		return next_file(r) == 0 ? 0 : changed(f);
+	if (take_entry(r, f) < 0)
 		return -1;
-	if (!*taken)
-		image_stream_skip(s);
+	if (!r->taken)
+		image_stream_skip(&r->stream);
 	return 0;
 }
 
-/* Pass two over one archive; one without surviving files is not read. */
 static int
-write_blob(struct job *j, const struct image_blob *b, uint16_t layer,
-    uint32_t *at, struct fault *f)
+read_again(struct reading *r, const struct image_blob *b, struct fault *f)
 {
-	struct image_stream s;
 	enum image_tar_event event = IMAGE_TAR_MORE;
-	bool taken = false;
-	int r;
+	int result = image_stream_open(&r->stream, b, &r->job->tools, false,
+	    r->job->ask->bytes_max + OVERHEAD, f);
 
-	if (next_file(j, at, layer) == 0)
-		return 0;
-	r = image_stream_open(&s, b, &j->tools, false,
-	    j->ask->bytes_max + OVERHEAD, f);
-	while (r == 0 && event != IMAGE_TAR_END) {
-		r = image_stream_next(&s, &event, f);
-		if (r == 0)
-			r = take_event(j, &s, event, layer, at, &taken, f);
+	while (result == 0 && event != IMAGE_TAR_END) {
+		result = image_stream_next(&r->stream, &event, f);
+		if (result == 0)
+			result = take_event(r, event, f);
 	}
-	image_stream_close(&s);
-	return r;
+	image_stream_close(&r->stream);
+	return result;
+}
+
+/* Content of the archive(s), in the order of their layers. */
+static int
+write_archives(struct job *j, struct fault *f)
+{
+	struct reading r = { .job = j, .at = 1, .layer = 1 };
+
+	if (!j->is_image)
+		return next_file(&r) == 0 ? 0 : read_again(&r, &j->whole, f);
+	for (size_t i = 0; i < j->plan.count; i++) {
+		r.layer = (uint16_t)(i + 1);
+		if (next_file(&r) == 0)
+			continue; /* none of its files survives */
+		if (read_again(&r, &j->plan.layers[i], f) < 0)
+			return fault_prefix(f, "layer %zu", i + 1);
+	}
+	return 0;
 }
 
 static bool
@@ -372,17 +395,9 @@ pass_one(struct job *j, struct fault *f)
 static int
 write_content(struct job *j, struct fault *f)
 {
-	uint32_t at = 1;
-
 	if (strcmp(j->kind, "folder") == 0)
 		return image_folder_write(j->fd, &j->write, f);
-	if (!j->is_image)
-		return write_blob(j, &j->whole, 1, &at, f);
-	for (size_t i = 0; i < j->plan.count; i++)
-		if (write_blob(j, &j->plan.layers[i], (uint16_t)(i + 1), &at,
-			f) < 0)
-			return fault_prefix(f, "layer %zu", i + 1);
-	return 0;
+	return write_archives(j, f);
 }
 
 static int
@@ -401,8 +416,6 @@ pass_two(struct job *j, struct fault *f)
 static int
 run(struct job *j, struct image_result *out, struct fault *f)
 {
-	char path[96];
-
 	if (!name_valid(span_str(j->ask->name), LIMIT_NAME))
 		return fault_field(f, "name",
 		    "name must be 1 to %d of a-z, 0-9 and single '-'",
@@ -410,6 +423,8 @@ run(struct job *j, struct image_result *out, struct fault *f)
 	if (image_tools_find(&j->tools, f) < 0)
 		return -1;
 	if (pass_one(j, f) < 0 || pass_two(j, f) < 0) {
+		char path[96];
+
 		text_escape(span_str(j->ask->path), path, sizeof(path));
 		if (fault_kind(f->code) == FAULT_KIND_INVALID && !f->field[0])
 			(void)text_copy(f->field, sizeof(f->field),
@@ -419,7 +434,7 @@ run(struct job *j, struct image_result *out, struct fault *f)
 	out->source = j->kind;
 	out->layers = j->plan.count;
 	out->xattrs_dropped = j->merge->xattrs_dropped;
-	return image_publish(j->store, j->ask, &j->write, j->squash.file,
+	return image_publish(j->store, &j->write, j->squash.file,
 	    j->is_image ? &j->plan : NULL, out, f);
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	OUT_MAX = 128 << 10,

@@ -477,9 +477,9 @@ int image_digest_parse(const struct json_value *v, uint8_t out[DIGEST_SIZE],
     struct fault *f) MUST_CHECK;
 
 /* Put a finished import into the store; the name comes last. */
-int image_publish(const struct image_store *s, const struct image_import *ask,
-    const struct image_write *w, int sqfs, const struct image_plan *plan,
-    struct image_result *out, struct fault *f) MUST_CHECK;
+int image_publish(const struct image_store *s, const struct image_write *w,
+    int sqfs, const struct image_plan *plan, struct image_result *out,
+    struct fault *f) MUST_CHECK;
 
 int image_store_lock(const struct image_store *s, struct fault *f) MUST_CHECK;
 void image_store_unlock(const struct image_store *s);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	PLAN_ARENA = 32 << 20,
@@ -87,7 +87,7 @@ static int
 parse_member(struct finder *d, const char *path, const uint8_t *want,
     const struct json_value **out, struct fault *f)
 {
-	struct span text;
+	struct span text = { 0 };
 
 	if (read_member(d, path, want, &text, f) < 0)
 		return -1;
@@ -113,7 +113,7 @@ static int
 read_config(struct finder *d, const char *path, const uint8_t *want,
     const struct json_value **root, struct fault *f)
 {
-	struct span text;
+	struct span text = { 0 };
 
 	if (read_member(d, path, want, &text, f) < 0)
 		return -1;
@@ -190,8 +190,8 @@ image_plan_docker(struct image_plan *p, image_member find, void *arg,
     const char *ref, struct fault *f)
 {
 	struct finder d = { p, find, arg, ref };
-	const struct json_value *list;
-	const struct json_value *image;
+	const struct json_value *list = NULL;
+	const struct json_value *image = NULL;
 	const struct json_value *config;
 	const struct json_value *layers;
 	const struct json_value *diff;

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 #define WHITEOUT ".wh."
 #define OPAQUE   ".wh..wh..opq"
@@ -80,8 +80,9 @@ step_up(struct image_merge *m)
 	if (m->depth == 0)
 		return;
 	m->depth--;
-	while (m->out_len > 0 && m->out[--m->out_len] != '/')
-		continue;
+	do
+		m->out_len -= m->out_len > 0;
+	while (m->out_len > 0 && m->out[m->out_len] != '/');
 }
 
 static int
@@ -268,8 +269,8 @@ static int
 link_target(struct image_merge *m, struct span link, uint32_t *inode,
     struct fault *f)
 {
-	struct span dir;
-	struct span last;
+	struct span dir = { 0 };
+	struct span last = { 0 };
 	uint32_t node = 0;
 
 	if (split(link, &dir, &last, f) < 0 || resolve(m, dir, f) < 0)
@@ -383,8 +384,8 @@ count(struct image_merge *m, const struct image_tar_entry *e, struct fault *f)
 static int
 apply(struct image_merge *m, const struct image_tar_entry *e, struct fault *f)
 {
-	struct span dir;
-	struct span last;
+	struct span dir = { 0 };
+	struct span last = { 0 };
 	uint32_t node;
 
 	if (split(e->path, &dir, &last, f) < 0 || count(m, e, f) < 0)

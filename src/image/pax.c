@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 #define XATTR_KEY "SCHILY.xattr."
 

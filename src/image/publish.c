@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 static int
 hash_file(int fd, const struct image_write *w, char hex[DIGEST_HEX],
@@ -162,7 +162,7 @@ put_facts(const struct image_store *s, const struct image_write *w,
 }
 
 static int
-put_name(const struct image_store *s, const struct image_import *ask,
+put_name(const struct image_store *s, const struct image_write *w,
     const struct image_config *c, const struct image_result *r, struct fault *f)
 {
 	char name[LIMIT_NAME + 8];
@@ -174,14 +174,14 @@ put_name(const struct image_store *s, const struct image_import *ask,
 	json_out_init(&o, &b);
 	json_out_object(&o);
 	out_uint(&o, "format", 1);
-	out_text(&o, "name", ask->name);
+	out_text(&o, "name", w->ask->name);
 	out_text(&o, "digest", r->digest);
 	out_text(&o, "source", r->source);
 	out_text(&o, "source_digest", r->source_digest);
 	out_uint(&o, "imported_ms", (uint64_t)clock_wall_ms());
 	image_config_write(&o, c);
 	json_out_end(&o);
-	(void)snprintf(name, sizeof(name), "%s.json", ask->name);
+	(void)snprintf(name, sizeof(name), "%s.json", w->ask->name);
 	result = json_out_done(&o, f);
 	if (result == 0)
 		result =
@@ -191,28 +191,27 @@ put_name(const struct image_store *s, const struct image_import *ask,
 }
 
 static int
-put_rest(const struct image_store *s, const struct image_import *ask,
-    const struct image_write *w, const struct image_config *c,
-    const struct image_result *r, struct fault *f)
+put_rest(const struct image_store *s, const struct image_write *w,
+    const struct image_config *c, const struct image_result *r, struct fault *f)
 {
 	if (put_index(s, w, r->digest, f) < 0 || put_facts(s, w, r, f) < 0)
 		return -1;
 	if (fsync(s->blobs) < 0)
 		return fault_sys(f, "cannot keep the image");
-	return put_name(s, ask, c, r, f);
+	return put_name(s, w, c, r, f);
 }
 
 static int
-publish_locked(const struct image_store *s, const struct image_import *ask,
-    const struct image_write *w, int sqfs, const struct image_config *c,
-    struct image_result *out, struct fault *f)
+publish_locked(const struct image_store *s, const struct image_write *w,
+    int sqfs, const struct image_config *c, struct image_result *out,
+    struct fault *f)
 {
 	char name[DIGEST_HEX + 8];
 
 	(void)snprintf(name, sizeof(name), "%s.sqfs", out->digest);
 	if (link_file(sqfs, s->blobs, name, &out->known, f) < 0)
 		return -1;
-	if (put_rest(s, ask, w, c, out, f) == 0)
+	if (put_rest(s, w, c, out, f) == 0)
 		return 0;
 	if (!out->known)
 		image_blob_remove(s, out->digest);
@@ -220,20 +219,21 @@ publish_locked(const struct image_store *s, const struct image_import *ask,
 }
 
 int
-image_publish(const struct image_store *s, const struct image_import *ask,
-    const struct image_write *w, int sqfs, const struct image_plan *plan,
-    struct image_result *out, struct fault *f)
+image_publish(const struct image_store *s, const struct image_write *w,
+    int sqfs, const struct image_plan *plan, struct image_result *out,
+    struct fault *f)
 {
 	static const struct image_config none = { .user = "",
 		.workdir = "",
 		.created = "" };
-	char hex[DIGEST_HEX];
 	int r;
 
 	out->content_bytes = w->bytes;
 	out->entries = w->entries;
 	out->devices_dropped = w->dropped;
 	if (plan) {
+		char hex[DIGEST_HEX];
+
 		hex_format(plan->config_digest, DIGEST_SIZE, hex);
 		(void)snprintf(out->source_digest, sizeof(out->source_digest),
 		    "sha256:%s", hex);
@@ -241,8 +241,7 @@ image_publish(const struct image_store *s, const struct image_import *ask,
 	if (hash_file(sqfs, w, out->digest, &out->size_bytes, f) < 0 ||
 	    image_store_lock(s, f) < 0)
 		return -1;
-	r = publish_locked(s, ask, w, sqfs, plan ? &plan->config : &none, out,
-	    f);
+	r = publish_locked(s, w, sqfs, plan ? &plan->config : &none, out, f);
 	image_store_unlock(s);
 	return r;
 }

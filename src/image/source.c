@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	PIPE_BYTES = 1 << 20, /* F_SETPIPE_SZ; less is fine too */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	OUT_MAX = 2 << 20, /* one entry's headers beside a full chunk */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 static int
 open_folder(int at, const char *path, int *fd, struct fault *f)
@@ -74,12 +74,12 @@ read_json(int dir, const char *file, struct arena *a,
     const struct json_value **out, struct fault *f)
 {
 	struct buf text;
-	struct span kept;
 	int r = -1;
 
 	buf_init(&text, IMAGE_META);
 	if (file_read(dir, file, &text, f) == 0) {
-		kept = arena_dup(a, buf_span(&text));
+		struct span kept = arena_dup(a, buf_span(&text));
+
 		r = kept.ptr
 		    ? json_parse(kept, a, out, f)
 		    : fault_set(f, FAULT_LIMIT, "no room for '%s'", file);
@@ -134,7 +134,7 @@ static int
 read_blob_facts(const struct image_store *s, struct arena *a,
     struct image_info *out, struct fault *f)
 {
-	const struct json_value *v;
+	const struct json_value *v = NULL;
 	char file[DIGEST_HEX + 8];
 
 	(void)snprintf(file, sizeof(file), "%s.json", out->digest);
@@ -171,7 +171,7 @@ static int
 read_name(const struct image_store *s, const char *name, struct arena *a,
     struct image_info *out, struct fault *f)
 {
-	const struct json_value *v;
+	const struct json_value *v = NULL;
 	uint64_t imported = 0;
 	char file[LIMIT_NAME + 8];
 
@@ -376,7 +376,7 @@ int
 image_delete(const struct image_store *s, const char *name, image_in_use in_use,
     void *arg, uint64_t *freed, struct fault *f)
 {
-	struct image_info info;
+	struct image_info info = { 0 };
 	struct arena a;
 	int r;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 int
 image_stream_open(struct image_stream *s, const struct image_blob *b,
@@ -82,6 +82,7 @@ image_stream_skip(struct image_stream *s)
 
 	s->left = span_from(s->left, (size_t)held);
 	image_tar_skip(&s->tar, held);
-	if (body > held && image_source_skip(&s->source, body - held))
-		image_tar_skip(&s->tar, body - held);
+	body -= held;
+	if (body > 0 && image_source_skip(&s->source, body))
+		image_tar_skip(&s->tar, body);
 }

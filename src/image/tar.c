@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum state {
 	BLOCK, /* a header block is being collected */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	FIRST_BUCKETS = 1024

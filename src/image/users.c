@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	FIELDS = 7

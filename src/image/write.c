@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inner.h"
+#include "image/inner.h"
 
 enum {
 	KEPT = 64 << 10, /* of passwd and group; more is passed over */
@@ -192,12 +192,13 @@ int
 image_write_end(struct image_write *w, struct fault *f)
 {
 	struct image_inode *i = image_tree_inode(w->tree, w->inode);
-	uint8_t value[DIGEST_SIZE];
 
 	if (w->left != 0)
 		return fault_set(f, FAULT_INVALID,
 		    "a file has shrunk while it was imported");
 	if (is_program(w)) {
+		uint8_t value[DIGEST_SIZE];
+
 		digest_final(&w->digest, value);
 		if (buf_add(&w->digests, value, sizeof(value), f) < 0)
 			return -1;

@@ -212,7 +212,7 @@ main(int argc, char **argv)
 	struct options o = { .ask = { .bytes_max = IMAGE_BYTES_MAX,
 				 .progress = tell_progress,
 				 .arg = &teller } };
-	struct image_result result;
+	struct image_result result = { 0 };
 	struct fault f = { 0 };
 
 	fd_standard();
