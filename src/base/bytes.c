@@ -293,10 +293,10 @@ must_dup(const char *s)
 void
 secret_wipe(void *p, size_t n)
 {
-	volatile uint8_t *byte = p;
-
-	while (n-- > 0)
-		*byte++ = 0;
+	if (n > 0)
+		memset(p, 0, n);
+	/* The compiler must think that somebody looks at it. */
+	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
 bool
