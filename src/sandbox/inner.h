@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of this room share.
+ *
+ *   main    start and loop          server  calls, tokens, states
+ *   confirm the Confirm call        root    the agent's root, /dev, /proc
+ *   furnish names, home, loopback
+ *   rights  giving up capabilities  probe   proof by trying
+ *   exec    processes and pipes     child   after the fork: system calls only
+ *   reap    ends, events, stop      file    acts inside the root
+ *   bulk    bytes in frames where descriptors cannot cross
+ *
+ * One object, one thread, one loop. Nothing here may run a program as
+ * anybody but the agent, or open a path of the agent's with more rights than
+ * the agent has.
+ */
+#ifndef SANDBOX_INNER_H
+#define SANDBOX_INNER_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "confine/confine.h"
+#include "digest/digest.h"
+#include "loop/loop.h"
+#include "proto/nacre_sandbox.pb.h"
+#include "rpc/rpc.h"
+#include "tls/tls.h"
+#include "wire/wire.h"
+
+enum sandbox_limits {
+	SANDBOX_EXECS = 64,      /* processes that exec runs at once */
+	SANDBOX_ID = 64,         /* bytes of an exec id */
+	SANDBOX_GROUPS = 32,     /* supplementary groups of the agent */
+	SANDBOX_ARENA = 4 << 20, /* what one decoded message may take */
+	SANDBOX_TAGS = 8,        /* files open for frames at once */
+	SANDBOX_KILL_MS = 2000,  /* from TERM to KILL after a timeout */
+	SANDBOX_LIST = 256,      /* nodes of one LIST answer */
+	SANDBOX_PATHS = 32,      /* folders of PATH that are searched */
+};
+/* Nobody else's uid: the agent can neither signal nor trace this process. */
+#define SANDBOX_UID 4294960000U
+
+enum sandbox_state {
+	SANDBOX_BOUND,    /* the root is not built */
+	SANDBOX_READY,    /* confirmed: exec and files are served */
+	SANDBOX_STOPPING, /* processes are being ended */
+	SANDBOX_STOPPED,  /* none is left */
+	SANDBOX_BROKEN,   /* a probe failed or the root could not be built */
+};
+
+/* Who agent processes are. */
+struct identity {
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t groups[SANDBOX_GROUPS];
+	size_t groups_n;
+};
+
+/* What a failed exec says through its pipe. */
+enum child_stage {
+	CHILD_SETUP,
+	CHILD_WORKDIR,
+	CHILD_IDENTITY,
+	CHILD_RIGHTS,
+	CHILD_EXEC,
+};
+struct child_report {
+	int32_t error;
+	int32_t stage;
+};
+
+struct sandbox;
+
+/* All that the child needs, made before the fork. */
+struct child_plan {
+	const struct identity *who;
+	int stdio[3];
+	int report;
+	bool tty;
+	const char *workdir;
+	char *const *argv;
+	char *const *env;
+	const char *const *files; /* what to try, in order */
+	size_t files_n;
+};
+
+struct exec {
+	struct sandbox *sb;
+	bool is_used;
+	char id[SANDBOX_ID + 1];
+	pid_t pid; /* 0 once reaped */
+	pid_t first_pid;
+	bool is_told;    /* exec's answer has been given */
+	bool has_failed; /* it never ran: no event */
+	bool has_ended;
+	int status;
+	bool timed_out;
+	uint64_t ooms;         /* the cgroup's count at the start */
+	struct rpc_call *call; /* the Exec call that waits for its answer */
+	struct watch report;
+	struct child_report said;
+	size_t said_n;
+	struct timer timer;
+	int ours[3]; /* ends for the supervisor, until passed */
+	size_t ours_n;
+	int pty; /* kept for Resize, else -1 */
+};
+
+/* One call being served. */
+struct serving {
+	struct sandbox *sb;
+	const struct method *method;
+	struct rpc_call *call;
+	struct bulk *bulk;
+};
+struct method {
+	const char *name;
+	unsigned states; /* bit of each state in which it is served */
+	void (*serve)(struct serving *s, struct span m);
+};
+
+struct sandbox {
+	struct loop *loop;
+	struct rpc_server handlers;
+	struct rpc_link *link;
+	int link_fd;
+	int pass;   /* -1: frames */
+	int cgroup; /* folder */
+	struct watch start;
+	struct buf start_in;
+	bool has_key;
+	bool has_grant;
+	struct tls_key key;
+	uint64_t outside[5];
+	char root[64];
+	uint8_t token[DIGEST_SIZE];
+	enum sandbox_state state;
+	struct identity who;
+	uint8_t confirm_digest[DIGEST_SIZE];
+	struct buf confirm_reply;
+	struct exec execs[SANDBOX_EXECS];
+	uint64_t last_tag;
+	struct rpc_call *watcher;
+	struct rpc_call *stopper;
+	struct timer grace;
+	unsigned attempts; /* Exec calls so far */
+	struct {
+		uint64_t tag;
+		int fds[3];
+		size_t n;
+	} held[SANDBOX_TAGS]; /* for Bulk */
+};
+
+/* --- server.c */
+int server_open(struct sandbox *sb, struct fault *f) MUST_CHECK;
+/* Answer a call: encoded message or fault. The call ends. */
+void server_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
+    const void *message);
+void server_refuse(struct rpc_call *c, const struct fault *f);
+extern const struct method server_methods[];
+
+/* --- confirm.c, root.c, rights.c, probe.c */
+void confirm_serve(struct serving *s, struct span m);
+int root_build(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
+    struct fault *f) MUST_CHECK;
+/* Files and folders that programs expect; inside the new root. */
+int root_furnish(const nacre_sandbox_v1_ConfirmRequest *q,
+    struct fault *f) MUST_CHECK;
+/* Keep what DESIGN 1 lists, for good. */
+int rights_reduce(struct fault *f) MUST_CHECK;
+/* Act on files as the agent: 0 or -1 with errno. Nothing blocks between. */
+int rights_act_as(const struct identity *who);
+void rights_act_end(void);
+enum {
+	PROBE_MAX = 24,
+	PROBE_TEXT = 80
+};
+struct probe {
+	char name[24];
+	char detail[PROBE_TEXT];
+	bool passed;
+};
+int probe_run(struct sandbox *sb, struct probe *out, size_t *n,
+    struct fault *f) MUST_CHECK;
+
+/* --- exec.c, child.c */
+void exec_serve(struct serving *s, struct span m);
+void exec_signal_serve(struct serving *s, struct span m);
+void exec_resize_serve(struct serving *s, struct span m);
+void exec_release(struct exec *e);
+/* All that comes before execve: identity, rights, signals. -1 with *stage. */
+int child_confine(const struct child_plan *p, int32_t *stage);
+_Noreturn void child_run(const struct child_plan *p);
+
+/* --- reap.c */
+int reap_open(struct sandbox *sb, struct fault *f) MUST_CHECK;
+/* Told and ended: say so to the watcher. */
+void reap_settle(struct exec *e);
+uint64_t reap_ooms(const struct sandbox *sb);
+void reap_watch_serve(struct serving *s, struct span m);
+void reap_stop_serve(struct serving *s, struct span m);
+
+/* --- file.c, bulk.c */
+/* One act below the folder `root`, with the rights of the moment. Returns
+ * errno or 0; *fd >= 0 is handed over (the caller's). */
+int file_act(int root, const nacre_sandbox_v1_FileRequest *q,
+    nacre_sandbox_v1_FileReply *r, int *fd, struct arena *a);
+void file_serve(struct serving *s, struct span m);
+void bulk_serve(struct serving *s, struct span m);
+void bulk_writable(struct bulk *b);
+void bulk_close(struct bulk *b);
+/* Hand descriptors over: by SCM_RIGHTS, or keep them for Bulk. They are the
+ * callee's in any case. */
+int bulk_pass(struct sandbox *sb, uint64_t tag, const int *fds, size_t n,
+    struct fault *f) MUST_CHECK;
+
+#endif
