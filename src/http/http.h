@@ -69,6 +69,9 @@ struct span h2_output(struct h2 *h);
 void h2_output_sent(struct h2 *h, size_t n);
 /* Neither side wants anything more: the connection can be dropped. */
 bool h2_is_done(const struct h2 *h);
+/* Thousands of frames that no window bounds wait to be sent: stop feeding
+ * it bytes until it has sent some. */
+bool h2_is_choked(const struct h2 *h);
 /* Why, when a protocol error ended it. */
 bool h2_has_failed(const struct h2 *h, struct fault *f);
 
@@ -81,6 +84,8 @@ int h2_respond(struct h2 *h, int32_t stream, const struct h2_header *hs,
 /* Queue body bytes (copied); returns how many were taken: less than offered
  * past 256 KiB queued on the stream; `writable` tells when to go on. */
 size_t h2_write(struct h2 *h, int32_t stream, struct span bytes);
+/* Ask for `writable` as if h2_write() had taken less than offered. */
+void h2_want_writable(struct h2 *h, int32_t stream);
 /* After what is queued: end of our side, with trailers when n > 0. */
 int h2_end(struct h2 *h, int32_t stream, const struct h2_header *trailers,
     size_t n, struct fault *f) MUST_CHECK;

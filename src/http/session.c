@@ -10,7 +10,8 @@
 #include "http/inner.h"
 
 #define OUT_MAX (4 * LIMIT_WRITE)
-#define ACKS    64 /* answers to PING and SETTINGS that may wait */
+#define CHOKED  4096 /* more frames than all streams' ends together */
+#define ACKS    64   /* answers to PING and SETTINGS that may wait */
 
 static const nghttp2_settings_entry settings[] = {
 	{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LIMIT_WINDOW_STREAM },
@@ -166,6 +167,12 @@ h2_is_done(const struct h2 *h)
 	return h->has_failed ||
 	    (!nghttp2_session_want_read(h->session) &&
 		!nghttp2_session_want_write(h->session));
+}
+
+bool
+h2_is_choked(const struct h2 *h)
+{
+	return nghttp2_session_get_outbound_queue_size(h->session) > CHOKED;
 }
 
 bool

@@ -142,6 +142,24 @@ wake(struct h2 *h, struct h2_stream *s)
 	(void)nghttp2_session_resume_data(h->session, s->id);
 }
 
+static void
+starve(struct h2 *h, struct h2_stream *s)
+{
+	if (s->is_starved)
+		return;
+	s->is_starved = true;
+	h->starved++;
+}
+
+void
+h2_want_writable(struct h2 *h, int32_t stream)
+{
+	struct h2_stream *s = find_live(h, stream);
+
+	if (s && !s->is_ending)
+		starve(h, s);
+}
+
 size_t
 h2_write(struct h2 *h, int32_t stream, struct span bytes)
 {
@@ -152,10 +170,8 @@ h2_write(struct h2 *h, int32_t stream, struct span bytes)
 	if (!s || s->is_ending)
 		return 0;
 	n = room(h, s);
-	if (n < bytes.len && !s->is_starved) {
-		s->is_starved = true;
-		h->starved++;
-	}
+	if (n < bytes.len)
+		starve(h, s);
 	if (n > bytes.len)
 		n = bytes.len;
 	if (n == 0)
