@@ -20,7 +20,7 @@ static char pool[16][32];
 static void
 parse(struct parsed *p, const char *const *words)
 {
-	char *argv[NELEM(pool) + 1] = { 0 };
+	static char *argv[NELEM(pool) + 1];
 	const struct cli_option options[] = {
 		{ "--name", CLI_TEXT, &p->name, 0 },
 		{ "--cpus", CLI_NUMBER, &p->cpus, 8 },
@@ -30,6 +30,7 @@ parse(struct parsed *p, const char *const *words)
 	int argc = 0;
 
 	memset(p, 0, sizeof(*p));
+	memset(argv, 0, sizeof(argv));
 	p->cli.state = "/state";
 	for (; words[argc]; argc++) {
 		assert_true(text_copy(pool[argc], sizeof(pool[argc]),
