@@ -36,7 +36,7 @@ take_value(const struct cli_option *o, const char *value, struct fault *f)
 
 /* One option at argv[*i]; moves *i past its value. */
 static int
-take_option(const struct cli_option *o, int argc, char **argv, int *i,
+take_option(const struct cli_option *o, char **argv, int *i,
     const char *inline_value, struct fault *f)
 {
 	if (o->kind == CLI_FLAG) {
@@ -48,7 +48,7 @@ take_option(const struct cli_option *o, int argc, char **argv, int *i,
 	}
 	if (inline_value)
 		return take_value(o, inline_value, f);
-	if (*i + 1 >= argc)
+	if (!argv[*i + 1])
 		return fault_field(f, o->name, "'%s' wants a value", o->name);
 	(*i)++;
 	return take_value(o, argv[*i], f);
@@ -90,8 +90,8 @@ find_option(const struct cli_option *o, size_t n, const char *word,
 }
 
 int
-cli_parse(struct cli *c, int argc, char **argv, const struct cli_option *o,
-    size_t n, struct cli_words *w, struct fault *f)
+cli_parse(struct cli *c, char **argv, const struct cli_option *o, size_t n,
+    struct cli_words *w, struct fault *f)
 {
 	const char *output = NULL;
 	const char *state = NULL;
@@ -103,13 +103,14 @@ cli_parse(struct cli *c, int argc, char **argv, const struct cli_option *o,
 	};
 
 	*w = (struct cli_words){ 0 };
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; argv[i]; i++) {
 		const char *value;
 		const struct cli_option *hit;
 
 		if (strcmp(argv[i], "--") == 0) {
 			w->command = argv + i + 1;
-			w->command_n = (size_t)(argc - i - 1);
+			while (w->command[w->command_n])
+				w->command_n++;
 			break;
 		}
 		if (argv[i][0] != '-' || argv[i][1] == '\0') {
@@ -126,7 +127,7 @@ cli_parse(struct cli *c, int argc, char **argv, const struct cli_option *o,
 		if (!hit)
 			return fault_field(f, argv[i], "unknown option '%s'",
 			    argv[i]);
-		if (take_option(hit, argc, argv, &i, value, f) != 0)
+		if (take_option(hit, argv, &i, value, f) != 0)
 			return -1;
 	}
 	if (output && take_global(c, "-o", output, f) != 0)

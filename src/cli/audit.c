@@ -80,7 +80,7 @@ print_rows(struct cli *c, const nacre_v1_ListAuditReply *a, struct fault *f)
 }
 
 int
-cmd_audit_list(struct cli *c, int argc, char **argv)
+cmd_audit_list(struct cli *c, char **argv)
 {
 	nacre_v1_ListAuditRequest ask = nacre_v1_ListAuditRequest_init_zero;
 	nacre_v1_ListAuditReply a = nacre_v1_ListAuditReply_init_zero;
@@ -99,7 +99,7 @@ cmd_audit_list(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 0, "audit list", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);

@@ -220,16 +220,15 @@ unary_message(struct client_stream *s, struct span message)
 }
 
 int
-client_unary(struct client *cl, const char *path,
-    const struct pb_msgdesc_s *ask_fields, const void *ask,
+client_unary(struct client *cl, const struct client_question *ask,
     const struct pb_msgdesc_s *answer_fields, void *answer, struct fault *f)
 {
 	struct unary u = { .fields = answer_fields, .answer = answer };
 	struct client_stream s = { .message = unary_message, .owner = &u };
 
-	if (client_stream_open(cl, &s, path, f) != 0)
+	if (client_stream_open(cl, &s, ask->path, f) != 0)
 		return -1;
-	if (client_stream_send(&s, ask_fields, ask, f) != 0)
+	if (client_stream_send(&s, ask->fields, ask->message, f) != 0)
 		return -1;
 	rpc_half_close(s.call);
 	if (client_stream_run(&s, f) != 0)

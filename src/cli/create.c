@@ -311,7 +311,7 @@ create(struct client *cl, const struct create *k, const struct cli_words *words,
 }
 
 int
-cmd_create(struct cli *c, int argc, char **argv)
+cmd_create(struct cli *c, char **argv)
 {
 	struct create k = { 0 };
 	const struct cli_option options[] = {
@@ -329,7 +329,7 @@ cmd_create(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 0,
 		"sandbox create --name NAME --from IMAGE [-- CMD...]",
 		&f) != 0 ||
@@ -371,14 +371,14 @@ act(struct client *cl, const char *name, bool start, struct fault *f)
 }
 
 static int
-act_all(struct cli *c, int argc, char **argv, bool start)
+act_all(struct cli *c, char **argv, bool start)
 {
 	struct cli_words w;
 	struct client cl;
 	struct fault f = { 0 };
 	int rc = 0;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0)
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0)
 		return cli_fail(&f, NULL);
 	if (w.n == 0) {
 		(void)fault_set(&f, FAULT_INVALID,
@@ -395,13 +395,13 @@ act_all(struct cli *c, int argc, char **argv, bool start)
 }
 
 int
-cmd_stop(struct cli *c, int argc, char **argv)
+cmd_stop(struct cli *c, char **argv)
 {
-	return act_all(c, argc, argv, false);
+	return act_all(c, argv, false);
 }
 
 int
-cmd_start(struct cli *c, int argc, char **argv)
+cmd_start(struct cli *c, char **argv)
 {
-	return act_all(c, argc, argv, true);
+	return act_all(c, argv, true);
 }

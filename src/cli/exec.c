@@ -265,7 +265,7 @@ run(struct exec *x, const char *name, const struct exec_options *o,
 }
 
 int
-cmd_exec(struct cli *c, int argc, char **argv)
+cmd_exec(struct cli *c, char **argv)
 {
 	struct exec_options o = { 0 };
 	const struct cli_option options[] = {
@@ -280,7 +280,7 @@ cmd_exec(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 1, "sandbox exec NAME -- CMD...", &f) != 0 ||
 	    client_open(&x.client, c, &f) != 0) {
 		(void)cli_fail(&f, NULL);

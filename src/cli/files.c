@@ -141,14 +141,14 @@ send_one(struct copy *k, int dir, const char *name, const char *path, int depth,
     struct fault *f)
 {
 	struct stat st;
-	char link[LIMIT_PATH] = "";
 	with_fd fd = -1;
-	ssize_t n;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return fault_sys(f, "cannot look at '%s'", name);
 	if (S_ISLNK(st.st_mode)) {
-		n = readlinkat(dir, name, link, sizeof(link) - 1);
+		char link[LIMIT_PATH];
+		ssize_t n = readlinkat(dir, name, link, sizeof(link) - 1);
+
 		if (n < 0)
 			return fault_sys(f, "cannot read link '%s'", name);
 		link[n] = '\0';
@@ -444,7 +444,7 @@ print_copied(const struct copy *k)
 }
 
 int
-cmd_cp(struct cli *c, int argc, char **argv)
+cmd_cp(struct cli *c, char **argv)
 {
 	struct copy k = { .base = -1, .file = -1 };
 	struct cli_words w;
@@ -453,7 +453,7 @@ cmd_cp(struct cli *c, int argc, char **argv)
 	const char *path;
 	int rc;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 2, "sandbox cp FROM TO", &f) != 0 ||
 	    client_open(&k.client, c, &f) != 0)
 		return cli_fail(&f, NULL);

@@ -71,7 +71,7 @@ become_gateway(char *const argv[], int ready, int log)
 {
 	(void)setsid();
 	if (log >= 0) {
-		int null = open("/dev/null", O_RDONLY);
+		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 		(void)dup2(null, STDIN_FILENO);
 		(void)dup2(log, STDOUT_FILENO);
@@ -88,15 +88,14 @@ last_line(const char *path, char *out, size_t size)
 {
 	struct buf b;
 	struct fault ignored = { 0 };
-	struct span s;
-	size_t end;
-	size_t from;
 
 	out[0] = '\0';
 	buf_init(&b, 4 << 20);
 	if (file_read(AT_FDCWD, path, &b, &ignored) == 0 && b.len > 0) {
-		s = buf_span(&b);
-		end = s.len;
+		struct span s = buf_span(&b);
+		size_t end = s.len;
+		size_t from;
+
 		while (end > 0 && s.ptr[end - 1] == '\n')
 			end--;
 		from = end;
@@ -153,7 +152,7 @@ start_background(struct cli *c, char *const argv[], const char *log_path,
 }
 
 int
-cmd_gateway_start(struct cli *c, int argc, char **argv)
+cmd_gateway_start(struct cli *c, char **argv)
 {
 	bool foreground = false;
 	const char *config = NULL;
@@ -170,7 +169,7 @@ cmd_gateway_start(struct cli *c, int argc, char **argv)
 	int n = 0;
 	char *args[9];
 
-	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 0, "gateway start", &f) != 0 ||
 	    make_state(c->state, &f) != 0 ||
 	    sibling("nacre-gateway", program, sizeof(program), &f) != 0)
@@ -204,7 +203,7 @@ cmd_gateway_start(struct cli *c, int argc, char **argv)
 }
 
 int
-cmd_gateway_stop(struct cli *c, int argc, char **argv)
+cmd_gateway_stop(struct cli *c, char **argv)
 {
 	nacre_v1_StopGatewayRequest ask = nacre_v1_StopGatewayRequest_init_zero;
 	nacre_v1_StopGatewayReply answer = nacre_v1_StopGatewayReply_init_zero;
@@ -216,7 +215,7 @@ cmd_gateway_stop(struct cli *c, int argc, char **argv)
 	struct client cl;
 	struct fault f = { 0 };
 
-	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 0, "gateway stop [--sandboxes]", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
@@ -308,7 +307,7 @@ print_status_json(const nacre_v1_GatewayStatusReply *a, struct fault *f)
 }
 
 int
-cmd_gateway_status(struct cli *c, int argc, char **argv)
+cmd_gateway_status(struct cli *c, char **argv)
 {
 	nacre_v1_GatewayStatusRequest ask =
 	    nacre_v1_GatewayStatusRequest_init_zero;
@@ -318,7 +317,7 @@ cmd_gateway_status(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 0, "gateway status", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
@@ -334,7 +333,7 @@ cmd_gateway_status(struct cli *c, int argc, char **argv)
 }
 
 int
-cmd_doctor(struct cli *c, int argc, char **argv)
+cmd_doctor(struct cli *c, char **argv)
 {
 	struct cli_words w;
 	struct fault f = { 0 };
@@ -343,7 +342,7 @@ cmd_doctor(struct cli *c, int argc, char **argv)
 	char json[] = "--json";
 	char *args[] = { program, verb, NULL, NULL };
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 0, "doctor", &f) != 0 ||
 	    sibling("nacre-keeper", program, sizeof(program), &f) != 0)
 		return cli_fail(&f, NULL);

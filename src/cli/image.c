@@ -92,7 +92,7 @@ print_image(struct cli *c, const nacre_v1_Image *i, struct fault *f)
 }
 
 int
-cmd_image_import(struct cli *c, int argc, char **argv)
+cmd_image_import(struct cli *c, char **argv)
 {
 	nacre_v1_ImportImageRequest ask = nacre_v1_ImportImageRequest_init_zero;
 	struct import im = { 0 };
@@ -107,7 +107,7 @@ cmd_image_import(struct cli *c, int argc, char **argv)
 	char real[PATH_MAX];
 	int rc = -1;
 
-	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 2, "image import [--replace] NAME PATH", &f) != 0)
 		return cli_fail(&f, NULL);
 	if (!realpath(w.word[1], real)) {
@@ -182,7 +182,7 @@ print_images(struct cli *c, const nacre_v1_ListImagesReply *a, struct fault *f)
 }
 
 int
-cmd_image_list(struct cli *c, int argc, char **argv)
+cmd_image_list(struct cli *c, char **argv)
 {
 	nacre_v1_ListImagesRequest ask = nacre_v1_ListImagesRequest_init_zero;
 	nacre_v1_ListImagesReply a = nacre_v1_ListImagesReply_init_zero;
@@ -191,7 +191,7 @@ cmd_image_list(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 0, "image list", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
@@ -204,7 +204,7 @@ cmd_image_list(struct cli *c, int argc, char **argv)
 }
 
 int
-cmd_image_delete(struct cli *c, int argc, char **argv)
+cmd_image_delete(struct cli *c, char **argv)
 {
 	nacre_v1_DeleteImageRequest ask = nacre_v1_DeleteImageRequest_init_zero;
 	nacre_v1_DeleteImageReply a = nacre_v1_DeleteImageReply_init_zero;
@@ -213,7 +213,7 @@ cmd_image_delete(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 1, "image delete NAME", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);

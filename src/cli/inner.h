@@ -65,10 +65,11 @@ struct cli_words {
 
 /*
  * Take options in any order. Global ones (-o, --state, --quiet) are taken
- * everywhere. FAULT_INVALID names the word that is wrong.
+ * everywhere. argv ends with NULL, argv[0] is the verb. FAULT_INVALID names
+ * the word that is wrong.
  */
-int cli_parse(struct cli *c, int argc, char **argv, const struct cli_option *o,
-    size_t n, struct cli_words *w, struct fault *f) MUST_CHECK;
+int cli_parse(struct cli *c, char **argv, const struct cli_option *o, size_t n,
+    struct cli_words *w, struct fault *f) MUST_CHECK;
 /* Exactly n words, else INVALID with the usage line. */
 int cli_want(const struct cli_words *w, size_t n, const char *usage,
     struct fault *f) MUST_CHECK;
@@ -94,12 +95,17 @@ struct client {
 
 int client_open(struct client *cl, struct cli *c, struct fault *f) MUST_CHECK;
 void client_close(struct client *cl);
-int client_unary(struct client *cl, const char *path,
-    const struct pb_msgdesc_s *ask_fields, const void *ask,
+struct client_question {
+	const char *path;
+	const struct pb_msgdesc_s *fields;
+	const void *message;
+};
+int client_unary(struct client *cl, const struct client_question *ask,
     const struct pb_msgdesc_s *answer_fields, void *answer,
     struct fault *f) MUST_CHECK;
-#define CLIENT_UNARY(cl, path, ask_type, ask, answer_type, answer, f) \
- client_unary(cl, path, ask_type##_fields, ask, answer_type##_fields, answer, f)
+#define CLIENT_UNARY(cl, path, ask_type, ask, answer_type, answer, f)        \
+ client_unary(cl, &(struct client_question){ path, ask_type##_fields, ask }, \
+     answer_type##_fields, answer, f)
 
 /*
  * A call with many messages. `message` sees each; it may rpc_finish nothing:
@@ -157,23 +163,23 @@ int cli_sandbox(struct client *cl, const char *name,
     struct _openshell_v1_Sandbox *out, struct fault *f) MUST_CHECK;
 
 /* Commands: argv[0] is the verb. */
-int cmd_gateway_start(struct cli *c, int argc, char **argv);
-int cmd_gateway_stop(struct cli *c, int argc, char **argv);
-int cmd_gateway_status(struct cli *c, int argc, char **argv);
-int cmd_doctor(struct cli *c, int argc, char **argv);
-int cmd_image_import(struct cli *c, int argc, char **argv);
-int cmd_image_list(struct cli *c, int argc, char **argv);
-int cmd_image_delete(struct cli *c, int argc, char **argv);
-int cmd_create(struct cli *c, int argc, char **argv);
-int cmd_list(struct cli *c, int argc, char **argv);
-int cmd_get(struct cli *c, int argc, char **argv);
-int cmd_stop(struct cli *c, int argc, char **argv);
-int cmd_start(struct cli *c, int argc, char **argv);
-int cmd_delete(struct cli *c, int argc, char **argv);
-int cmd_exec(struct cli *c, int argc, char **argv);
-int cmd_logs(struct cli *c, int argc, char **argv);
-int cmd_console(struct cli *c, int argc, char **argv);
-int cmd_cp(struct cli *c, int argc, char **argv);
-int cmd_audit_list(struct cli *c, int argc, char **argv);
+int cmd_gateway_start(struct cli *c, char **argv);
+int cmd_gateway_stop(struct cli *c, char **argv);
+int cmd_gateway_status(struct cli *c, char **argv);
+int cmd_doctor(struct cli *c, char **argv);
+int cmd_image_import(struct cli *c, char **argv);
+int cmd_image_list(struct cli *c, char **argv);
+int cmd_image_delete(struct cli *c, char **argv);
+int cmd_create(struct cli *c, char **argv);
+int cmd_list(struct cli *c, char **argv);
+int cmd_get(struct cli *c, char **argv);
+int cmd_stop(struct cli *c, char **argv);
+int cmd_start(struct cli *c, char **argv);
+int cmd_delete(struct cli *c, char **argv);
+int cmd_exec(struct cli *c, char **argv);
+int cmd_logs(struct cli *c, char **argv);
+int cmd_console(struct cli *c, char **argv);
+int cmd_cp(struct cli *c, char **argv);
+int cmd_audit_list(struct cli *c, char **argv);
 
 #endif

@@ -94,7 +94,7 @@ once(struct client *cl, char *id, uint64_t lines, struct fault *f)
 }
 
 int
-cmd_logs(struct cli *c, int argc, char **argv)
+cmd_logs(struct cli *c, char **argv)
 {
 	bool following = false;
 	uint64_t lines = 0;
@@ -109,7 +109,7 @@ cmd_logs(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, options, NELEM(options), &w, &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 1, "sandbox logs NAME [-f] [-n LINES]", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);

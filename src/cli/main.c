@@ -16,7 +16,7 @@
 struct command {
 	const char *group; /* NULL: the verb stands alone */
 	const char *verb;
-	int (*run)(struct cli *c, int argc, char **argv);
+	int (*run)(struct cli *c, char **argv);
 	const char *usage;
 };
 
@@ -105,7 +105,6 @@ static int
 run(int argc, char **argv)
 {
 	struct cli c = { 0 };
-	int code;
 	bool known = false;
 
 	find_state(&c);
@@ -116,14 +115,13 @@ run(int argc, char **argv)
 
 		if (k->group && !is_group(argv[1], k->group))
 			continue;
-		known = true;
-		if (argc <= at || strcmp(argv[at], k->verb) != 0) {
-			known = k->group != NULL;
-			continue;
+		known = known || k->group;
+		if (argc > at && strcmp(argv[at], k->verb) == 0) {
+			int code = k->run(&c, argv + at);
+
+			arena_release(&c.arena);
+			return code;
 		}
-		code = k->run(&c, argc - at, argv + at);
-		arena_release(&c.arena);
-		return code;
 	}
 	(void)fprintf(stderr, "nacre: unknown command '%s%s%s'%s\n", argv[1],
 	    known && argc > 2 ? " " : "", known && argc > 2 ? argv[2] : "",

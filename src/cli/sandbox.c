@@ -117,7 +117,7 @@ list_page(struct client *cl, struct listing *l, uint32_t *got, struct fault *f)
 }
 
 int
-cmd_list(struct cli *c, int argc, char **argv)
+cmd_list(struct cli *c, char **argv)
 {
 	static const char *const heads[] = { "NAME", "STATE", "IMAGE",
 		"CREATED" };
@@ -128,7 +128,7 @@ cmd_list(struct cli *c, int argc, char **argv)
 	uint32_t got = 0;
 	int rc;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 0, "sandbox list", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
@@ -136,9 +136,9 @@ cmd_list(struct cli *c, int argc, char **argv)
 	buf_init(&l.buf, CLI_OUTPUT);
 	json_out_init(&l.json, &l.buf);
 	json_out_array(&l.json);
-	do
+	rc = list_page(&cl, &l, &got, &f);
+	while (rc == 0 && got == LIST_PAGE)
 		rc = list_page(&cl, &l, &got, &f);
-	while (rc == 0 && got == LIST_PAGE);
 	json_out_end(&l.json);
 	if (rc == 0 && c->json)
 		rc = cli_json_print(&l.buf, &l.json, &f);
@@ -306,7 +306,7 @@ details_json(const nacre_v1_SandboxDetails *d, struct fault *f)
 }
 
 int
-cmd_get(struct cli *c, int argc, char **argv)
+cmd_get(struct cli *c, char **argv)
 {
 	nacre_v1_DescribeSandboxRequest ask =
 	    nacre_v1_DescribeSandboxRequest_init_zero;
@@ -316,7 +316,7 @@ cmd_get(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 1, "sandbox get NAME", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
@@ -355,14 +355,14 @@ delete_one(struct client *cl, const char *name, struct fault *f)
 }
 
 int
-cmd_delete(struct cli *c, int argc, char **argv)
+cmd_delete(struct cli *c, char **argv)
 {
 	struct cli_words w;
 	struct client cl;
 	struct fault f = { 0 };
 	int rc = 0;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0)
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0)
 		return cli_fail(&f, NULL);
 	if (w.n == 0) {
 		(void)fault_set(&f, FAULT_INVALID,
@@ -378,7 +378,7 @@ cmd_delete(struct cli *c, int argc, char **argv)
 }
 
 int
-cmd_console(struct cli *c, int argc, char **argv)
+cmd_console(struct cli *c, char **argv)
 {
 	nacre_v1_DescribeSandboxRequest ask =
 	    nacre_v1_DescribeSandboxRequest_init_zero;
@@ -388,7 +388,7 @@ cmd_console(struct cli *c, int argc, char **argv)
 	struct fault f = { 0 };
 	int rc;
 
-	if (cli_parse(c, argc, argv, NULL, 0, &w, &f) != 0 ||
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
 	    cli_want(&w, 1, "sandbox console NAME", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);

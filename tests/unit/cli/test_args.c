@@ -37,8 +37,8 @@ parse(struct parsed *p, const char *const *words)
 		    span_str(words[argc])));
 		argv[argc] = pool[argc];
 	}
-	p->rc = cli_parse(&p->cli, argc, argv, options, NELEM(options),
-	    &p->words, &p->fault);
+	p->rc = cli_parse(&p->cli, argv, options, NELEM(options), &p->words,
+	    &p->fault);
 }
 
 #define ARGS(...) ((const char *[]){ "verb", __VA_ARGS__, NULL })
