@@ -13,6 +13,7 @@
 
 enum {
 	POLICY_VERSION = 1,
+	CANONICAL = 512,
 };
 static const uint64_t id_max = 4294967294; /* (uid_t)-1 means "no change" */
 
@@ -186,43 +187,19 @@ root_read(struct reading *r, const struct yaml_node *root)
 		section_read(r, n);
 }
 
-int
-policy_parse(struct span text, struct arena *a, struct policy *p,
-    struct yaml_errors *errors, struct fault *f)
-{
-	struct policy found = { 0 };
-	struct reading r = { .p = &found, .wrong = errors };
-	const struct yaml_node *root;
-
-	if (yaml_parse(text, a, &root, errors, f) != 0)
-		return -1;
-	root_read(&r, root);
-	if (errors->count > 0)
-		return yaml_fault(errors, FAULT_INVALID, f);
-	if (r.refused.count > 0) {
-		*errors = r.refused;
-		(void)yaml_fault(errors, FAULT_UNIMPLEMENTED, f);
-		(void)text_copy(f->field, sizeof(f->field),
-		    span_str(r.first_refused));
-		return -1;
-	}
-	*p = found;
-	return 0;
-}
-
 /* Append "before value after" and a line end. */
 static void
 add(char *out, const char *before, const char *value, const char *after)
 {
 	size_t used = strlen(out);
 
-	BUG_IF(!text_fmt(out + used, POLICY_CANONICAL - used, "%s%s%s\n",
-	    before, value, after));
+	BUG_IF(!text_fmt(out + used, CANONICAL - used, "%s%s%s\n", before,
+	    value, after));
 }
 
 /* Values are quoted: a user may well be called null. */
-void
-policy_format(const struct policy *p, char *out)
+static void
+print(const struct policy *p, char *out)
 {
 	bool named = p->user[0] || p->group[0];
 
@@ -240,11 +217,62 @@ policy_format(const struct policy *p, char *out)
 		add(out, "network_middlewares: {}", "", "");
 }
 
+int
+policy_parse(struct span text, struct arena *a, struct policy *p,
+    struct yaml_errors *errors, struct fault *f)
+{
+	struct policy found = { 0 };
+	struct reading r = { .p = &found, .wrong = errors };
+	const struct yaml_node *root;
+	char out[CANONICAL];
+
+	if (yaml_parse(text, a, &root, errors, f) != 0)
+		return -1;
+	root_read(&r, root);
+	if (errors->count > 0)
+		return yaml_fault(errors, FAULT_INVALID, f);
+	if (r.refused.count > 0) {
+		*errors = r.refused;
+		(void)yaml_fault(errors, FAULT_UNIMPLEMENTED, f);
+		(void)text_copy(f->field, sizeof(f->field),
+		    span_str(r.first_refused));
+		return -1;
+	}
+	print(&found, out);
+	digest_of(span_str(out), found.hash);
+	found.text.ptr = (const uint8_t *)arena_str(a, span_str(out));
+	if (!found.text.ptr)
+		return fault_set(f, FAULT_LIMIT, "policy is too large");
+	found.text.len = strlen(out);
+	found.include_workdir = true;
+	*p = found;
+	return 0;
+}
+
+const char *
+policy_format(const struct policy *p)
+{
+	return (const char *)p->text.ptr;
+}
+
 void
 policy_hash(const struct policy *p, uint8_t out[POLICY_HASH])
 {
-	char text[POLICY_CANONICAL];
+	memcpy(out, p->hash, POLICY_HASH);
+}
 
-	policy_format(p, text);
-	digest_of(span_str(text), out);
+int
+policy_enforced_today(const struct policy *p, struct fault *f)
+{
+	const char *section = p->has_filesystem ? "filesystem_policy"
+	    : p->best_effort                    ? "landlock"
+	    : p->entries_n > 0                  ? "network_policies"
+						: NULL;
+
+	if (!section)
+		return 0;
+	(void)fault_field(f, section, "%s is not enforced yet: remove it",
+	    section);
+	f->code = FAULT_UNIMPLEMENTED;
+	return -1;
 }

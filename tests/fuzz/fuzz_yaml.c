@@ -1,15 +1,11 @@
-/* rooms: yaml policy */
+/* rooms: yaml */
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A text is a tree or at least one error with a place; a policy that is taken
- * has a canonical text that says the same.
- */
+/* A text is a tree or at least one error with a place. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "policy/policy.h"
 #include "yaml/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -42,24 +38,6 @@ errors_check(const struct yaml_errors *e, const struct fault *f)
 		BUG_IF(e->list[i].line == 0 || e->list[i].text[0] == '\0');
 }
 
-static void
-policy_check(struct span text, struct arena *a)
-{
-	struct policy policy;
-	struct policy again;
-	struct yaml_errors errors;
-	struct fault f = { 0 };
-	char canonical[POLICY_CANONICAL];
-
-	if (policy_parse(text, a, &policy, &errors, &f) != 0) {
-		errors_check(&errors, &f);
-		return;
-	}
-	policy_format(&policy, canonical);
-	BUG_IF(policy_parse(span_str(canonical), a, &again, &errors, &f) != 0);
-	BUG_IF(memcmp(&policy, &again, sizeof(policy)) != 0);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -73,7 +51,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		BUG_IF(tree_count(root) > YAML_NODES);
 	else
 		errors_check(&errors, &f);
-	policy_check(span_of(p, n), &a);
 	arena_release(&a);
 	return 0;
 }
