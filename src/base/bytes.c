@@ -17,8 +17,7 @@ struct arena_block {
 	struct arena_block *next;
 	size_t used;
 	size_t size;
-	uint8_t pad[8];
-	uint8_t data[];
+	_Alignas(16) uint8_t data[];
 };
 
 struct span
@@ -96,7 +95,7 @@ buf_room(struct buf *b, size_t n)
 		return NULL;
 	if (b->off + b->len + n <= b->cap && b->base)
 		return b->base + b->off + b->len;
-	if (b->off > 0) {
+	if (b->base && b->off > 0) {
 		memmove(b->base, b->base + b->off, b->len);
 		b->off = 0;
 		if (b->len + n <= b->cap)
@@ -202,7 +201,6 @@ arena_get(struct arena *a, size_t n)
 {
 	struct arena_block *block = a->blocks;
 	size_t need;
-	size_t size;
 
 	if (n > a->cap)
 		return NULL;
@@ -210,7 +208,7 @@ arena_get(struct arena *a, size_t n)
 	if (need > a->cap - a->used)
 		return NULL;
 	if (!block || block->size - block->used < need) {
-		size = need > ARENA_BLOCK ? need : ARENA_BLOCK;
+		size_t size = need > ARENA_BLOCK ? need : ARENA_BLOCK;
 		block = must_alloc(sizeof(*block) + size);
 		block->size = size;
 		block->next = a->blocks;

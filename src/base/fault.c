@@ -9,15 +9,15 @@
 #include "base/base.h"
 
 static const struct {
+	const char *reason;
 	enum fault_kind kind;
 	int grpc;
 	int jsonrpc;
-	const char *reason;
 	int exit;
 } rows[FAULT_COUNT] = {
-	[FAULT_NONE] = { FAULT_KIND_SYSTEM, 0, 0, "OK", 0 },
+	[FAULT_NONE] = { "OK", FAULT_KIND_SYSTEM, 0, 0, 0 },
 #define FAULT(name, k, g, j, r, e) \
- [FAULT_##name] = { FAULT_KIND_##k, g, j, r, e },
+ [FAULT_##name] = { r, FAULT_KIND_##k, g, j, e },
 #include "base/fault.def"
 #undef FAULT
 };

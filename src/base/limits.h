@@ -31,4 +31,6 @@
 #define LIMIT_ACTIVE_STREAMS    32    /* streams with the raised window */
 #define LIMIT_CHUNK             32768 /* bytes of one stdio or file message */
 
+_Static_assert(LIMIT_CHUNK < LIMIT_MESSAGE && LIMIT_MESSAGE < LIMIT_UNREAD,
+    "a chunk fits a message, a message fits what may be unread");
 #endif

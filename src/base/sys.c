@@ -105,13 +105,16 @@ fd_send(int sock, const void *p, size_t n, const int *fds, size_t nfds,
 {
 	_Alignas(
 	    struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * FD_PASS_MAX)];
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)p, .iov_len = n };
+	struct iovec iov = { .iov_len = n };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *head;
 	ssize_t k;
 
 	BUG_IF(n == 0 || nfds > FD_PASS_MAX);
+	/* sendmsg() only reads, though iov_base is not const. */
+	memcpy(&iov.iov_base, &p, sizeof(p));
 	if (nfds > 0) {
+		struct cmsghdr *head;
+
 		memset(control, 0, sizeof(control));
 		msg.msg_control = control;
 		msg.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * nfds);
@@ -142,7 +145,7 @@ next_header(struct msghdr *msg, struct cmsghdr *c)
 }
 #pragma GCC diagnostic pop
 
-int
+int /* NOLINTNEXTLINE(readability-function-size): it is recvmsg() */
 fd_receive(int sock, void *p, size_t size, size_t *got, int *fds, size_t *nfds,
     struct fault *f)
 {
@@ -257,7 +260,7 @@ file_read(int dirfd, const char *path, struct buf *b, struct fault *f)
 		return fault_sys(f, "cannot open '%s'", path);
 	for (;;) {
 		size_t want = buf_left(b) < 65536 ? buf_left(b) : 65536;
-		uint8_t extra;
+		uint8_t extra = 0;
 		uint8_t *to = want ? buf_room(b, want) : &extra;
 		ssize_t k = read(fd, to, want ? want : 1);
 

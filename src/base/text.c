@@ -228,12 +228,13 @@ base64url_format(struct span s, char *out, size_t size)
 	if (size < (s.len * 4 + 2) / 3 + 1)
 		return 0;
 	for (size_t i = 0; i < s.len; i += 3) {
-		size_t n = s.len - i < 3 ? s.len - i : 3;
+		size_t left = s.len - i;
+		size_t n = left < 3 ? left : 3;
 		uint32_t v = (uint32_t)s.ptr[i] << 16;
 
-		if (n > 1)
+		if (left > 1)
 			v |= (uint32_t)s.ptr[i + 1] << 8;
-		if (n > 2)
+		if (left > 2)
 			v |= s.ptr[i + 2];
 		for (size_t k = 0; k <= n; k++)
 			out[used++] = digits[v >> (18 - 6 * k) & 63];
