@@ -144,7 +144,7 @@ static int
 fill_xattrs(struct walk *w, int dir, const char *name,
     struct image_tar_entry *e, struct fault *f)
 {
-	char file[64 + NAME_MAX];
+	char file[64 + IMAGE_COMPONENT];
 	char names[4096];
 	ssize_t n;
 

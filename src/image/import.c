@@ -426,7 +426,7 @@ run(struct job *j, struct image_result *out, struct fault *f)
 		char path[96];
 
 		text_escape(span_str(j->ask->path), path, sizeof(path));
-		if (fault_kind(f->code) == FAULT_KIND_INVALID && !f->field[0])
+		if (fault_kind(f->code) != FAULT_KIND_SYSTEM && !f->field[0])
 			(void)text_copy(f->field, sizeof(f->field),
 			    SPAN_LIT("path"));
 		return fault_prefix(f, "'%s'", path);

@@ -162,7 +162,7 @@ check_sum(const struct image_tar *t, struct fault *f)
 	int64_t is_signed = 0;
 
 	if (field_number(t, field_sum, "checksum", UINT32_MAX, &want, f) < 0)
-		return -1;
+		want = UINT64_MAX;
 	for (size_t i = 0; i < IMAGE_TAR_BLOCK; i++) {
 		bool own =
 		    i >= field_sum.at && i < field_sum.at + field_sum.len;
@@ -173,6 +173,8 @@ check_sum(const struct image_tar *t, struct fault *f)
 	}
 	if (want == plain || (int64_t)want == is_signed)
 		return 0;
+	if (t->header_at == 0)
+		return fault_set(f, FAULT_INVALID, "this is no tar archive");
 	return fault_set(f, FAULT_INVALID,
 	    "bad checksum of the tar header at byte %llu",
 	    (unsigned long long)t->header_at);

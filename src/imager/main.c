@@ -9,13 +9,11 @@
  * stdout is one JSON object a line: {"phase":...} at most four a second, then
  * {"image":...} or {"error":...}. Exit codes are those of base/fault.def.
  */
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "confine/confine.h"
 #include "image/image.h"
 #include "json/json.h"
 
@@ -178,16 +176,45 @@ parse_options(int argc, char **argv, struct options *o, struct fault *f)
 	return 0;
 }
 
-/* No core of a stranger's bytes, no new privileges for what it runs. */
+/*
+ * All that an import needs, for us and for what we run: the source to read,
+ * the store to write, three programs and their libraries to execute. No
+ * socket, no core file of a stranger's bytes, no new privileges.
+ */
 static int
-lock_down(struct fault *f)
+lock_down(const struct options *o, struct fault *f)
 {
-	static const struct rlimit none = { 0, 0 };
+	enum {
+		RUN = CONFINE_READ | CONFINE_EXECUTE | CONFINE_OPTIONAL
+	};
+	struct image_tools tools;
+	struct confine_program *jail;
+	const char *step = "";
+	int r;
 
-	if (setrlimit(RLIMIT_CORE, &none) < 0 ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return fault_sys(f, "cannot lock down");
-	return 0;
+	if (image_tools_find(&tools, f) < 0)
+		return -1;
+	const struct confine_path paths[] = {
+		{ o->ask.path, CONFINE_READ | CONFINE_OPTIONAL },
+		{ o->store, CONFINE_READ | CONFINE_WRITE | CONFINE_MAKE },
+		{ tools.tar2sqfs, RUN },
+		{ *tools.gzip ? tools.gzip : tools.tar2sqfs, RUN },
+		{ *tools.zstd ? tools.zstd : tools.tar2sqfs, RUN },
+		{ "/bin/sh", RUN }, /* where gzip is a script */
+		{ "/lib", RUN },
+		{ "/lib64", RUN },
+		{ "/usr/lib", RUN },
+		{ "/usr/local/lib", RUN },
+		{ "/etc/ld.so.cache", CONFINE_READ | CONFINE_OPTIONAL },
+	};
+	jail = confine_importer(paths, NELEM(paths), f);
+	if (!jail)
+		return -1;
+	r = confine_apply(jail, &step);
+	if (r < 0)
+		(void)fault_sys(f, "cannot lock down: %s", step);
+	confine_program_free(jail);
+	return r;
 }
 
 static int
@@ -198,7 +225,7 @@ run(struct options *o, struct image_result *result, struct fault *f)
 
 	if (image_store_open(&store, o->store, f) < 0)
 		return -1;
-	r = lock_down(f);
+	r = lock_down(o, f);
 	if (r == 0)
 		r = image_import(&store, &o->ask, result, f);
 	image_store_close(&store);
