@@ -280,5 +280,5 @@ bulk_serve(struct serving *s, struct span m)
 	}
 	arena_release(&a);
 	if (f.code != FAULT_NONE)
-		server_refuse(s->call, &f);
+		sandbox_refuse(s->call, &f);
 }

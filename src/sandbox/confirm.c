@@ -135,5 +135,5 @@ confirm_serve(struct serving *s, struct span m)
 	    rpc_send(s->call, buf_span(&sb->confirm_reply), &f) == 0)
 		rpc_finish(s->call, NULL, span_of(NULL, 0));
 	else
-		server_refuse(s->call, &f);
+		sandbox_refuse(s->call, &f);
 }

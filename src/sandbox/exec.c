@@ -204,7 +204,7 @@ answer(struct exec *e, uint64_t tag)
 		struct rpc_call *c = e->call;
 
 		e->call = NULL;
-		server_answer(c, nacre_sandbox_v1_ExecReply_fields, &r);
+		sandbox_answer(c, nacre_sandbox_v1_ExecReply_fields, &r);
 	}
 }
 
@@ -366,7 +366,7 @@ exec_serve(struct serving *s, struct span m)
 	}
 	arena_release(&a);
 	if (f.code != FAULT_NONE)
-		server_refuse(s->call, &f);
+		sandbox_refuse(s->call, &f);
 }
 
 static void
@@ -375,9 +375,9 @@ finish_empty(struct serving *s, const struct fault *f)
 	nacre_sandbox_v1_Empty empty = nacre_sandbox_v1_Empty_init_zero;
 
 	if (f->code != FAULT_NONE)
-		server_refuse(s->call, f);
+		sandbox_refuse(s->call, f);
 	else
-		server_answer(s->call, nacre_sandbox_v1_Empty_fields, &empty);
+		sandbox_answer(s->call, nacre_sandbox_v1_Empty_fields, &empty);
 }
 
 void

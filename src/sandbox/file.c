@@ -304,8 +304,8 @@ file_serve(struct serving *s, struct span m)
 		}
 	}
 	if (f.code != FAULT_NONE)
-		server_refuse(s->call, &f);
+		sandbox_refuse(s->call, &f);
 	else
-		server_answer(s->call, nacre_sandbox_v1_FileReply_fields, &r);
+		sandbox_answer(s->call, nacre_sandbox_v1_FileReply_fields, &r);
 	arena_release(&a);
 }

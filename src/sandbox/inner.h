@@ -2,7 +2,7 @@
 /*
  * What the files of this room share.
  *
- *   main    start and loop          server  calls, tokens, states
+ *   sandbox start and loop          server  calls, tokens, states
  *   confirm the Confirm call        root    the agent's root, /dev, /proc
  *   furnish names, home, loopback
  *   rights  giving up capabilities  probe   proof by trying
@@ -156,12 +156,12 @@ struct sandbox {
 };
 
 /* --- server.c */
-int server_open(struct sandbox *sb, struct fault *f) MUST_CHECK;
+int sandbox_serve(struct sandbox *sb, struct fault *f) MUST_CHECK;
 /* Answer a call: encoded message or fault. The call ends. */
-void server_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
+void sandbox_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
     const void *message);
-void server_refuse(struct rpc_call *c, const struct fault *f);
-extern const struct method server_methods[];
+void sandbox_refuse(struct rpc_call *c, const struct fault *f);
+extern const struct method sandbox_methods[];
 
 /* --- confirm.c, root.c, rights.c, probe.c */
 void confirm_serve(struct serving *s, struct span m);

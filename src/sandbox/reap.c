@@ -91,7 +91,7 @@ reap_watch_serve(struct serving *s, struct span m)
 	(void)m;
 	if (s->sb->watcher) {
 		(void)fault_set(&f, FAULT_EXISTS, "there is a watcher");
-		server_refuse(s->call, &f);
+		sandbox_refuse(s->call, &f);
 		return;
 	}
 	s->sb->watcher = s->call;
@@ -126,7 +126,7 @@ all_gone(struct sandbox *sb)
 	sb->state = SANDBOX_STOPPED;
 	sb->stopper = NULL;
 	if (c)
-		server_answer(c, nacre_sandbox_v1_Empty_fields, &empty);
+		sandbox_answer(c, nacre_sandbox_v1_Empty_fields, &empty);
 }
 
 static void
@@ -164,7 +164,7 @@ reap_stop_serve(struct serving *s, struct span m)
 
 	arena_init(&a, SANDBOX_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_StopRequest, &q, m, &a, &f) != 0)
-		server_refuse(s->call, &f);
+		sandbox_refuse(s->call, &f);
 	arena_release(&a);
 	if (f.code != FAULT_NONE)
 		return;

@@ -12,7 +12,7 @@
 #define IN(state) (1U << SANDBOX_##state)
 
 /* clang-format off */
-const struct method server_methods[] = {
+const struct method sandbox_methods[] = {
 	{ "Confirm", IN(BOUND) | IN(READY), confirm_serve },
 	{ "Exec",    IN(READY), exec_serve },
 	{ "Signal",  IN(READY) | IN(STOPPING), exec_signal_serve },
@@ -33,13 +33,13 @@ static const char *const state_words[] = { "waiting to be confirmed", "ready",
 	"stopping", "stopped", "broken" };
 
 void
-server_refuse(struct rpc_call *c, const struct fault *f)
+sandbox_refuse(struct rpc_call *c, const struct fault *f)
 {
 	rpc_finish(c, f, span_of(NULL, 0));
 }
 
 void
-server_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
+sandbox_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
     const void *message)
 {
 	struct fault f = { 0 };
@@ -86,9 +86,9 @@ renew_serve(struct serving *s, struct span m)
 	}
 	arena_release(&a);
 	if (f.code != FAULT_NONE)
-		server_refuse(s->call, &f);
+		sandbox_refuse(s->call, &f);
 	else
-		server_answer(s->call, nacre_sandbox_v1_Empty_fields, &empty);
+		sandbox_answer(s->call, nacre_sandbox_v1_Empty_fields, &empty);
 }
 
 static void
@@ -103,7 +103,7 @@ call_message(struct rpc_call *c, void *owner, struct span m)
 	if (!(s->method->states & 1U << s->sb->state)) {
 		(void)fault_set(&f, FAULT_NOT_READY, "the sandbox is %s",
 		    state_words[s->sb->state]);
-		server_refuse(c, &f);
+		sandbox_refuse(c, &f);
 		return;
 	}
 	if (s->method->serve)
@@ -162,7 +162,7 @@ call_open(void *owner, struct rpc_link *link, struct rpc_call *c,
     const struct rpc_request *r)
 {
 	struct sandbox *sb = owner;
-	const struct method *m = server_methods;
+	const struct method *m = sandbox_methods;
 	struct fault f = { 0 };
 	struct serving *s;
 	struct span name;
@@ -171,7 +171,7 @@ call_open(void *owner, struct rpc_link *link, struct rpc_call *c,
 	if (!is_authorised(sb, r->authorization)) {
 		(void)fault_set(&f, FAULT_UNAUTHENTICATED,
 		    "this is not the sandbox's token");
-		server_refuse(c, &f);
+		sandbox_refuse(c, &f);
 		return;
 	}
 	name = span_starts(r->path, SERVICE)
@@ -181,7 +181,7 @@ call_open(void *owner, struct rpc_link *link, struct rpc_call *c,
 		m++;
 	if (!m->name) {
 		(void)fault_set(&f, FAULT_UNIMPLEMENTED, "no such call");
-		server_refuse(c, &f);
+		sandbox_refuse(c, &f);
 		return;
 	}
 	s = must_alloc(sizeof(*s));
@@ -203,7 +203,7 @@ link_down(struct rpc_link *l, void *owner, const struct fault *f)
 }
 
 int
-server_open(struct sandbox *sb, struct fault *f)
+sandbox_serve(struct sandbox *sb, struct fault *f)
 {
 	static const struct rpc_link_events events = { .down = link_down };
 	struct rpc_link_options o = { .server = true,

@@ -22,8 +22,8 @@ enum {
 	DIGEST_STEP = 16384
 };
 
-static int
-write_text(const char *path, const char *text, struct fault *f)
+int
+boot_write(const char *path, const char *text, struct fault *f)
 {
 	with_fd fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -58,13 +58,13 @@ boot_mounts(struct fault *f)
 	for (size_t i = 0; i < NELEM(folders); i++)
 		if (mkdir(folders[i], 0755) != 0)
 			return fault_sys(f, "cannot make '%s'", folders[i]);
-	if (write_text("/sys/fs/cgroup/cgroup.subtree_control",
+	if (boot_write("/sys/fs/cgroup/cgroup.subtree_control",
 		"+pids +memory +cpu", f) != 0)
 		return -1;
 	if (mkdir("/sys/fs/cgroup/agent", 0755) != 0)
 		return fault_sys(f, "cannot make the agent's cgroup");
 	/* When memory is out the agent goes, not those who hold it. */
-	return write_text("/proc/self/oom_score_adj", "-1000", f);
+	return boot_write("/proc/self/oom_score_adj", "-1000", f);
 }
 
 /*

@@ -3,7 +3,7 @@
  * What the files of this room share.
  *
  *   spawn    the sandbox process
- *   main     roles          boot     first boot      wake   frames on the port
+ *   supervisor roles          boot     first boot      wake   frames on the port
  *   disks    mounts         box      client of the sandbox
  *   tunnel   to the gateway session  what it says    launch state table
  *   run      a process and its pipes mainlog         output of the main one
@@ -11,7 +11,7 @@
  *   finish   stop and end   rehearse the launch path on scrap disks
  *
  * Nothing here is global: the one object is `struct supervisor`, owned by
- * main.c. All of it is one thread on one loop.
+ * supervisor.c. All of it is one thread on one loop.
  */
 #ifndef SUPERVISOR_INNER_H
 #define SUPERVISOR_INNER_H
@@ -23,6 +23,7 @@
 
 #include "base/base.h"
 #include "digest/digest.h"
+#include "http/http.h"
 #include "loop/loop.h"
 #include "proto/nacre_sandbox.pb.h"
 #include "proto/nacre_session.pb.h"
@@ -62,6 +63,7 @@ struct boot {
 	char digest[DIGEST_HEX]; /* of /init */
 };
 int boot_mounts(struct fault *f) MUST_CHECK;
+int boot_write(const char *path, const char *text, struct fault *f) MUST_CHECK;
 int boot_port(int *port, struct fault *f) MUST_CHECK;
 int boot_digest(char out[DIGEST_HEX], struct fault *f) MUST_CHECK;
 bool boot_is_tsc(void);
@@ -215,8 +217,9 @@ void mainlog_resume(struct mainlog *m, uint64_t offset);
 /* --- run.c: one process in the sandbox: pipes, end, drain. */
 struct run;
 struct run_outlet {
-	struct watch watch; /* fd >= 0 while open */
 	struct run *run;
+	int fd;
+	struct watch watch;
 	bool is_error;
 	size_t owed; /* bytes that were there when the process ended */
 };
@@ -224,14 +227,22 @@ struct run {
 	struct supervisor *sv;
 	char id[SUPERVISOR_ID + 1];
 	struct rpc_call *call; /* Attach; NULL: main process, or lost */
-	bool is_used;
+	/* Exec was answered; the process runs or has_exited is set. */
+	void (*begun)(struct run *r);
+	/* All output is out. Called once; may bury r. */
+	void (*ended)(struct run *r);
 	bool is_main;
-	bool is_lost;    /* its Attach is gone, output goes nowhere */
-	bool is_started; /* descriptors are here */
+	bool is_lost;     /* its Attach is gone, output goes nowhere */
+	bool is_starting; /* Exec is not answered */
+	bool is_started;  /* descriptors are here */
+	bool ends_early;  /* to be ended as soon as it has started */
 	bool has_exited;
-	bool is_done; /* the exit was told */
+	bool drain_over;
+	bool is_done;
+	bool is_told; /* exec: the exit is on its way */
 	bool is_tty;
 	struct run_outlet out[2];
+	int in_fd;
 	struct watch in; /* stdin's write end */
 	struct buf in_held;
 	size_t in_owed; /* message bytes to give back when in_held is out */
@@ -239,25 +250,28 @@ struct run {
 	int32_t pid;
 	int32_t code;
 	int32_t signal;
+	int32_t failed_errno; /* exec's, when it never ran */
+	struct fault why;     /* when Exec itself was refused */
 	char reason[16];
 	struct timer drain;
+	struct timer kill;
 	uint64_t wasted; /* bytes drained to nowhere */
-	uint32_t cols;
-	uint32_t rows;
 };
-/* Start a process. Exec's failure comes later, as the run's exit. */
+struct run *run_new(struct supervisor *sv, const char *id);
+void run_free(void *r); /* for loop_bury() */
+/* Start the process. That exec fails is told as the run's end. */
 int run_start(struct run *r, const nacre_session_v1_Command *c,
     uint64_t timeout_ms, struct fault *f) MUST_CHECK;
 void run_event(struct run *r, const nacre_sandbox_v1_Event *e);
-void run_input(struct run *r, struct span s);
+/* owed: bytes of the message, given back when the input is written. */
+void run_input(struct run *r, struct span s, size_t owed);
 void run_input_end(struct run *r);
 void run_resize(struct run *r, uint32_t cols, uint32_t rows);
 void run_signal(struct run *r, int32_t signal);
 /* The sink has room again. */
 void run_pump(struct run *r);
-/* Nobody reads any more: LOST keeps the process, CANCELLED ends it. */
+/* Nobody reads any more. end_it: TERM, and KILL after two seconds. */
 void run_detach(struct run *r, bool end_it);
-void run_release(struct run *r);
 
 /* --- attach.c: streams that the gateway asked for. */
 int attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
@@ -294,10 +308,11 @@ struct supervisor {
 	int64_t launch_us; /* when LAUNCH was read */
 	int64_t mounted_us;
 	int64_t tls_us;
+	int64_t started_us;
 	char digest[DIGEST_HEX];
 	struct rpc_link *port;
 	struct disks disks;
-	struct fault mount_fault;
+	struct fault early_fault; /* of what is done before the bundle */
 	struct box box;
 	bool box_up;
 	struct tunnel tunnel;
@@ -313,27 +328,30 @@ struct supervisor {
 	size_t probes_n;
 	struct mainlog log;
 	struct run *main;
-	struct run *runs[SUPERVISOR_RUNS];
-	unsigned files; /* puts and gets that run */
+	struct run *runs[SUPERVISOR_RUNS]; /* execs */
+	unsigned files;                    /* puts and gets that run */
 	struct deferred early;
 	struct timer ending;
 	uint32_t grace_ms;
+	bool exit_told; /* Up.exit of the main process in this session */
+	bool are_gone;  /* Stop was answered: no process is left */
 };
 
 /* The whole life after the re-execution. */
-int launch_run(int port, const char *digest, int64_t launch_us,
-    struct fault *f) MUST_CHECK;
+int launch_run(struct supervisor *sv, int port, struct fault *f) MUST_CHECK;
 void launch_bundle(struct supervisor *sv);
 void launch_failed(struct supervisor *sv, const char *stage,
     const struct fault *f);
 /* The session has been accepted again: tell it what it missed. */
 void launch_resumed(struct supervisor *sv);
-void launch_started(struct supervisor *sv, struct run *main_run);
-void launch_main_exit(struct supervisor *sv);
+/* The session takes more: output, then the exit behind it. */
+void launch_log_room(struct supervisor *sv);
+/* The end of the main process and of this stop, once both are known. */
+void finish_check(struct supervisor *sv);
+/* The port or the sandbox is gone: leave the disk clean and end. */
+_Noreturn void finish_lost(struct supervisor *sv, const struct fault *f);
 /* Send what the ring holds as far as the stream takes it. */
 void launch_push_log(struct supervisor *sv);
-struct run *supervisor_run(struct supervisor *sv, const char *id);
-struct run *supervisor_new_run(struct supervisor *sv, const char *id);
 void finish_stop(struct supervisor *sv, uint32_t grace_ms);
 
 /* --- rehearse.c */

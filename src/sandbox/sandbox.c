@@ -54,7 +54,7 @@ take_start(struct sandbox *sb, struct span m, struct arena *a, struct fault *f)
 	sb->key.cert_len = cert.len;
 	memcpy(sb->outside, s.outside, sizeof(sb->outside));
 	sb->has_key = true;
-	return server_open(sb, f);
+	return sandbox_serve(sb, f);
 }
 
 static int
