@@ -168,8 +168,8 @@ const char *machine_phase_name(enum machine_phase p);
 struct machine;
 
 struct machine_events {
-	/* A phase was reached; why is set (code not NONE) with ENDED unless
-	 * the end was asked for. */
+	/* A phase was reached. With ENDED, why->code is not NONE when it was
+	 * a failure: neither asked for nor the guest's own end. */
 	void (*phase)(struct machine *m, void *owner, enum machine_phase p,
 	    const struct fault *why);
 	/* LAUNCH is written: the port is the owner's (HTTP/2 follows). */
@@ -190,9 +190,10 @@ struct machine_config {
 	int initramfs_fd;
 	int memory_fd; /* restore: sealed; building a template: shared */
 	int state_fd;
-	int image_fd; /* first disk: scrap or placeholder, read-only */
-	int disk_fd;  /* second disk, read-write */
-	bool share;   /* building a template: memory_fd is written to */
+	int image_fd;        /* first disk: scrap or placeholder, read-only */
+	int disk_fd;         /* second disk, read-write */
+	bool share;          /* building a template: memory_fd is written to */
+	int64_t deadline_ms; /* until WAITING; 0: two minutes */
 };
 
 /* Owner and events are borrowed; nothing is started yet. */
@@ -244,6 +245,9 @@ int64_t machine_age_us(const struct machine *m);
 int machine_console(struct machine *m, struct buf *b, uint64_t *dropped,
     struct fault *f) MUST_CHECK;
 
+/* The guest said at READY that its clock source is tsc. */
+bool machine_clock_is_tsc(const struct machine *m);
+
 /*
  * The work of `nacre-keeper template`: everything machine_template_get()
  * promises, blocking, on a loop of its own.
@@ -251,22 +255,38 @@ int machine_console(struct machine *m, struct buf *b, uint64_t *dropped,
 int machine_template_make(const struct machine_paths *p,
     const struct machine_shape *s, struct machine_template *out,
     struct fault *f) MUST_CHECK;
-/* Both ends of the child's answer: one JSON line and the descriptors. */
+/* The child's answer: one JSON line; sent with the descriptors beside it. */
+int machine_template_format(const struct machine_template *t, struct buf *b,
+    struct fault *f) MUST_CHECK;
 int machine_template_send(const struct machine_template *t, int sock,
     struct fault *f) MUST_CHECK;
 
-/* What machine_keeper_spawn() wrote into the arguments, read back. The
- * strings borrow argv, the descriptors are the caller's. */
+/*
+ * The keeper's arguments, after the mode ("run", "template", "doctor"), read
+ * back. Strings borrow argv; descriptors are the caller's, -1 when absent.
+ */
 struct machine_args {
+	struct machine_paths paths;
+	struct machine_shape shape;
 	const char *dir;
 	const char *id;
 	const char *read_dir;
 	const char *disk_dir;
 	const char *key;
 	const char *vmm_digest;
+	const char *vmm_version;
+	int64_t tsc_khz;
 	int link_fd;
+	int answer_fd;
+	int memory_fd;
+	int state_fd;
+	int kernel_fd;
+	int initramfs_fd;
+	int scrap_image_fd;
 	int scrap_disk_fd;
-	struct machine_config config;
+	bool cold;
+	bool no_park;
+	bool json;
 };
 int machine_args_parse(int argc, char **argv, struct machine_args *out,
     struct fault *f) MUST_CHECK;

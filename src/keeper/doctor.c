@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper/inner.h"
+int
+keeper_doctor(const struct machine_args *a)
+{
+	(void)a;
+	return 1;
+}
