@@ -131,7 +131,9 @@ boot_is_tsc(void)
 		 "/sys/devices/system/clocksource/clocksource0/"
 		 "current_clocksource",
 		 &b, &f) == 0 &&
-	    span_is(buf_span(&b), "tsc\n");
+	    (span_is(buf_span(&b), "tsc\n") ||
+		/* The same counter, under its name of the first second. */
+		span_is(buf_span(&b), "tsc-early\n"));
 	buf_release(&b);
 	return is;
 }
