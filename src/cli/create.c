@@ -169,6 +169,12 @@ fill(struct cli *c, const struct create *k, const struct cli_words *w,
 	if (!k->from)
 		return fault_field(f, "--from",
 		    "'--from IMAGE' is missing: 'nacre image list' shows them");
+	/* Not given: the gateway makes one up. Given and empty: a mistake. */
+	if (k->name && !*k->name)
+		return fault_field(f, "--name",
+		    "'--name' is empty: 1 to %d of "
+		    "[a-z0-9-]",
+		    LIMIT_NAME);
 	ask->name = arena_str(&c->arena, span_str(cli_text(k->name)));
 	ask->has_spec = true;
 	s->has_template = true;
