@@ -119,6 +119,8 @@ boot_digest(char out[DIGEST_HEX], struct fault *f)
 	return 0;
 }
 
+/* tsc-early is the same counter until the kernel has looked at it for a
+ * second. */
 bool
 boot_is_tsc(void)
 {
