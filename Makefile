@@ -16,6 +16,9 @@
 # in property/, fault/ and fuzz/ name their rooms in the first line, like
 # /* rooms: json policy */. tests/lib/*.c is there for all of them.
 
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
 MODE  ?= release
 BUILD ?= build
 B     := $(BUILD)/$(MODE)

@@ -116,7 +116,8 @@ read_list(const char *list)
 		if (sscanf(line, "%7s %127s %127s %127s %127s", e->kind,
 			e->path, e->arg[0], e->arg[1], e->arg[2]) < 3 ||
 		    e->path[0] != '/')
-			errx(1, "cannot read this line of '%s': %s", list, line);
+			errx(1, "cannot read this line of '%s': %s", list,
+			    line);
 		e->inode = ++n_entries;
 		e->links = 1;
 		if (strcmp(e->kind, "link") == 0)
