@@ -24,12 +24,13 @@ static const struct {
 static int
 usage(void)
 {
-	(void)fputs("usage: nacre-keeper doctor [--json] [--vmm PATH]\n"
-		    "       nacre-keeper template --cache DIR --kernel FILE"
-		    " --initramfs FILE --guest FILE\n"
-		    "           [--vmm PATH] [--accelerator auto|tcg|kvm]"
-		    " [--memory MIB] [--cpus N]\n"
-		    "       nacre-keeper run ...   (started by nacre-gateway)\n",
+	(void)fputs(
+	    "usage: nacre-keeper doctor [--json] [--vmm PATH]\n"
+	    "       nacre-keeper template --cache DIR --kernel FILE"
+	    " --initramfs FILE --guest FILE\n"
+	    "           [--vmm PATH] [--accelerator auto|tcg|kvm]"
+	    " [--memory MIB] [--cpus N]\n"
+	    "       nacre-keeper run ...   (started by nacre-gateway)\n",
 	    stderr);
 	return 2;
 }

@@ -210,6 +210,9 @@ int memfd_of_file(const char *path, const char *name, char digest[MACHINE_KEY],
     struct fault *f);
 /* The same file under another access mode, through /proc/self/fd. */
 int memfd_reopen(int fd, int flags, struct fault *f);
+/* A sparse file of 1 TiB that nothing reads: the guest's driver stays bound
+ * while its disk is another. */
+int memfd_hollow(int flags, struct fault *f);
 /* Copy the data extents of in to the same places of out. */
 int sparse_copy(int in, int out, struct fault *f) MUST_CHECK;
 

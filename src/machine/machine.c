@@ -26,6 +26,7 @@ enum {
 	START_MS = 120000,   /* a cold boot on a host that is very busy */
 	REHEARSE_MS = 60000, /* under TCG, likewise */
 	GRACE_MS = 2000,
+	NO_DISK_BYTES = 1 << 20, /* empty: no file system is found on it */
 };
 
 static void
@@ -411,6 +412,10 @@ machine_assign(struct machine *m, int image_fd, int disk_fd,
 	if (m->assigned)
 		return fault_set(f, FAULT_EXISTS,
 		    "the machine is assigned already");
+	if (disk < 0)
+		disk = memfd_new("nacre-no-disk", NO_DISK_BYTES, f);
+	if (disk < 0)
+		return -1;
 	BUG_IF(op->queued);
 	op->queued = true;
 	m->assigned = true;
@@ -471,11 +476,23 @@ machine_connected(struct machine *m)
 	phase_is(m, MACHINE_CONNECTED, NULL);
 }
 
+enum machine_phase
+machine_phase(const struct machine *m)
+{
+	return m->phase;
+}
+
 void
-machine_stat(struct machine *m, struct machine_stat *out)
+machine_times(const struct machine *m, struct machine_stat *out)
 {
 	*out = m->times;
 	out->phase = m->phase;
 	out->pid = m->pid;
+}
+
+void
+machine_stat(struct machine *m, struct machine_stat *out)
+{
+	machine_times(m, out);
 	m->driver->stat(m, out);
 }

@@ -136,6 +136,8 @@ int machine_disk_blank(const char *cache, uint64_t bytes,
 /* Copy the blank file to path (0600, EXISTS if there), reflink or sparse. */
 int machine_disk_make(const char *cache, const char *path, uint64_t bytes,
     struct fault *f) MUST_CHECK;
+/* A private copy of a (small) blank file, in memory; -1 on fault. */
+int machine_disk_in_memory(int blank_fd, struct fault *f);
 /* MemAvailable of the host, in bytes; 0 when it cannot be read. */
 uint64_t machine_host_memory(void);
 
@@ -211,9 +213,10 @@ struct machine_op {
 	bool queued;
 };
 /*
- * Give a WAITING or PARKED machine its disks and launch it, once. The
- * descriptors are taken over (also on -1). done: LAUNCH was written, or why
- * not (the machine is then no longer of use: stop it).
+ * Give the machine its disks and launch it, once; before it is WAITING or
+ * PARKED that is held. disk_fd -1: an empty disk. The descriptors are taken
+ * over (also on -1). done: LAUNCH was written, or why not (the machine then
+ * ends).
  */
 int machine_assign(struct machine *m, int image_fd, int disk_fd,
     struct machine_op *op, struct fault *f) MUST_CHECK;
@@ -238,6 +241,9 @@ struct machine_stat {
 	uint64_t private_bytes; /* of the VMM */
 	uint64_t code_bytes;    /* translated code within them */
 };
+enum machine_phase machine_phase(const struct machine *m);
+/* Without its memory, which takes a walk through /proc. */
+void machine_times(const struct machine *m, struct machine_stat *out);
 void machine_stat(struct machine *m, struct machine_stat *out);
 /* us since the VMM was started. */
 int64_t machine_age_us(const struct machine *m);

@@ -17,6 +17,7 @@
 enum {
 	COPY_STEP = 256 << 10,
 };
+#define HOLLOW_BYTES ((uint64_t)1 << 40)
 
 int
 memfd_new(const char *name, uint64_t size, struct fault *f)
@@ -52,6 +53,14 @@ memfd_reopen(int fd, int flags, struct fault *f)
 	if (again < 0)
 		return fault_sys(f, "cannot reopen a descriptor");
 	return again;
+}
+
+int
+memfd_hollow(int flags, struct fault *f)
+{
+	with_fd whole = memfd_new("nacre-no-disk", HOLLOW_BYTES, f);
+
+	return whole < 0 ? -1 : memfd_reopen(whole, flags, f);
 }
 
 /* All of in, into out and the digest. */
@@ -145,4 +154,14 @@ sparse_copy(int in, int out, struct fault *f)
 		at = hole;
 	}
 	return 0;
+}
+
+int
+machine_disk_in_memory(int blank_fd, struct fault *f)
+{
+	with_fd out = memfd_new("nacre-scrap-disk", 0, f);
+
+	if (out < 0 || sparse_copy(blank_fd, out, f) != 0)
+		return -1;
+	return fd_take(&out);
 }

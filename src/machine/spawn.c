@@ -58,14 +58,15 @@ child_runs(const struct machine_exec *x, const int *keep, size_t keep_n,
 	for (size_t i = 0; i < x->keep_n; i++)
 		if (x->keep[i] >= 0 && fcntl(x->keep[i], F_SETFD, 0) != 0)
 			child_fails(status, "descriptors to keep");
-	if (confine_close_except(keep, keep_n) != 0)
-		child_fails(status, "close");
 	if (x->session && setsid() < 0)
 		child_fails(status, "session");
 	if (confine_signals_reset() != 0)
 		child_fails(status, "signals");
 	if (x->jail && confine_apply(x->jail, &step) != 0)
 		child_fails(status, step);
+	/* After the jail, whose ruleset is a descriptor. */
+	if (confine_close_except(keep, keep_n) != 0)
+		child_fails(status, "close");
 	(void)execve(x->path, x->argv, env);
 	child_fails(status, "exec");
 }

@@ -22,7 +22,6 @@ enum {
 	STOP_MS = 2000,
 	TICK_MS = 1000,
 };
-#define PLACEHOLDER_BYTES ((uint64_t)1 << 40)
 
 void
 machine_template_init(struct machine_template *t)
@@ -152,22 +151,6 @@ boot_and_save(struct loop *l, struct boot *b, int state, struct fault *f)
 	return until(l, b, MACHINE_ENDED, false, f);
 }
 
-/* Sparse files of 1 TiB that nothing reads: the drivers stay bound. */
-static int
-placeholders(int *image, int *disk, struct fault *f)
-{
-	with_fd whole = memfd_new("nacre-no-image", PLACEHOLDER_BYTES, f);
-
-	*disk = -1;
-	if (whole < 0)
-		return -1;
-	*image = memfd_reopen(whole, O_RDONLY, f);
-	if (*image < 0)
-		return -1;
-	*disk = memfd_new("nacre-no-disk", PLACEHOLDER_BYTES, f);
-	return *disk < 0 ? -1 : 0;
-}
-
 static int
 build(struct machine_template *t, struct loop *l, int64_t deadline_ms,
     struct fault *f)
@@ -183,20 +166,18 @@ build(struct machine_template *t, struct loop *l, int64_t deadline_ms,
 		.kernel_fd = t->kernel_fd,
 		.initramfs_fd = t->initramfs_fd,
 		.state_fd = -1,
+		.image_fd = -1,
+		.disk_fd = -1,
 		.deadline_ms = deadline_ms };
 	with_fd memory =
 	    memfd_new("nacre-template", (uint64_t)t->shape.memory_mib << 20, f);
 	with_fd state = -1;
-	with_fd image = -1;
-	with_fd disk = -1;
 	int r;
 
-	if (memory < 0 || placeholders(&image, &disk, f) != 0)
+	if (memory < 0)
 		return -1;
 	state = memfd_new("nacre-state", 0, f);
 	c.memory_fd = memory;
-	c.image_fd = image;
-	c.disk_fd = disk;
 	b.machine = state < 0 ? NULL : machine_new(l, &c, &events, &b, f);
 	if (!b.machine)
 		return -1;
