@@ -155,6 +155,9 @@ struct sandbox {
 	} held[SANDBOX_TAGS]; /* for Bulk */
 };
 
+/* --- sandbox.c: take what the start pipe holds now. */
+void sandbox_read_start(struct sandbox *sb);
+
 /* --- server.c */
 int sandbox_serve(struct sandbox *sb, struct fault *f) MUST_CHECK;
 /* Answer a call: encoded message or fault. The call ends. */

@@ -97,16 +97,18 @@ take_messages(struct sandbox *sb, struct fault *f)
 	return 0;
 }
 
-static void
-start_ready(struct watch *w, unsigned events)
+void
+sandbox_read_start(struct sandbox *sb)
 {
-	struct sandbox *sb = CONTAINER_OF(w, struct sandbox, start);
 	struct fault f = { 0 };
-	uint8_t *to = buf_room(&sb->start_in, 1024);
-	ssize_t n = to ? read(w->fd, to, 1024) : 0;
-	int fd = w->fd;
+	uint8_t *to;
+	ssize_t n;
+	int fd = sb->start.fd;
 
-	(void)events;
+	if (!loop_is_watched(&sb->start))
+		return;
+	to = buf_room(&sb->start_in, 1024);
+	n = to ? read(fd, to, 1024) : 0;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0)
@@ -117,9 +119,16 @@ start_ready(struct watch *w, unsigned events)
 	}
 	if (n > 0 && !sb->has_grant)
 		return;
-	loop_unwatch(w);
+	loop_unwatch(&sb->start);
 	fd_close(&fd);
 	buf_release(&sb->start_in);
+}
+
+static void
+start_ready(struct watch *w, unsigned events)
+{
+	(void)events;
+	sandbox_read_start(CONTAINER_OF(w, struct sandbox, start));
 }
 
 static int
