@@ -243,19 +243,21 @@ sweep(struct image_merge *m, uint32_t top)
 	}
 }
 
+/* dir 0 does not exist: there is nothing to remove. */
 static int
 whiteout(struct image_merge *m, uint32_t dir, struct span name, struct fault *f)
 {
 	uint32_t node;
 
 	if (span_is(name, OPAQUE)) {
-		sweep(m, dir);
+		if (dir != 0)
+			sweep(m, dir);
 		return 0;
 	}
 	name = span_from(name, sizeof(WHITEOUT) - 1);
 	if (name.len == 0 || span_is(name, ".") || span_is(name, ".."))
 		return fault_set(f, FAULT_INVALID, "whiteout without a name");
-	node = image_tree_find(m->tree, dir, name);
+	node = dir == 0 ? 0 : image_tree_find(m->tree, dir, name);
 	if (node == 0)
 		return 0;
 	if (image_tree_node(m->tree, node)->touched == m->layer)
@@ -396,10 +398,8 @@ apply(struct image_merge *m, const struct image_tar_entry *e, struct fault *f)
 		return set_folder(m, IMAGE_ROOT, e, f);
 	if (resolve(m, dir, f) < 0)
 		return -1;
-	if (m->whiteouts && span_starts(last, WHITEOUT)) {
-		node = here(m);
-		return node == 0 ? 0 : whiteout(m, node, last, f);
-	}
+	if (m->whiteouts && span_starts(last, WHITEOUT))
+		return whiteout(m, here(m), last, f);
 	if (make_folder(m, &node, f) < 0)
 		return -1;
 	return place(m, node, last, e, f);
