@@ -348,12 +348,30 @@ begin_restore(struct machine *m, struct fault *f)
 	return 0;
 }
 
+/* Disks that nothing reads stand in for those that come later. */
+static int
+fill_disks(struct machine *m, int *image, int *disk, struct fault *f)
+{
+	if (m->config.image_fd < 0) {
+		*image = memfd_hollow(O_RDONLY, f);
+		m->config.image_fd = *image;
+	}
+	if (m->config.disk_fd < 0) {
+		*disk = memfd_hollow(O_RDWR, f);
+		m->config.disk_fd = *disk;
+	}
+	return m->config.image_fd < 0 || m->config.disk_fd < 0 ? -1 : 0;
+}
+
 int
 machine_start(struct machine *m, struct fault *f)
 {
-	int64_t limit =
-	    m->config.deadline_ms ? m->config.deadline_ms : START_MS;
+	int64_t limit_ms = m->config.deadline_ms;
+	with_fd image = -1;
+	with_fd disk = -1;
 
+	if (fill_disks(m, &image, &disk, f) != 0)
+		return -1;
 	m->started_us = clock_mono_us();
 	if (m->driver->start(m, f) != 0 ||
 	    loop_child(m->loop, &m->child, m->pid, f) != 0 ||
@@ -361,7 +379,7 @@ machine_start(struct machine *m, struct fault *f)
 	    loop_watch(m->loop, &m->port, m->port_fd, LOOP_IN, f) != 0 ||
 	    (!m->config.cold && begin_restore(m, f) != 0))
 		return fault_prefix(f, "cannot start a machine");
-	loop_timer_set(m->loop, &m->deadline, limit);
+	loop_timer_set(m->loop, &m->deadline, limit_ms ? limit_ms : START_MS);
 	phase_is(m, MACHINE_STARTING, NULL);
 	return 0;
 }
