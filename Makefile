@@ -180,6 +180,16 @@ endef
 $(foreach s,$(test_srcs),$(eval $(call test_program,$(s),$(s:tests/%.c=$(B)/test/%))))
 $(if $(filter fuzz,$(MODE)),$(foreach s,$(fuzz_srcs),$(eval $(call test_program,$(s),$(s:tests/fuzz/%.c=$(B)/fuzz/%),-fsanitize=fuzzer))))
 
+# --- small guests and host programs of the end-to-end tests
+define e2e_program
+$(B)/e2e/$(2): $$(call objs,$(1),tests/e2e/$(1)/$(2).c $$(foreach s,$$(call room_srcs,$$(call test_rooms,tests/e2e/$(1)/$(2).c)),$$(if $$(filter %/main.c,$$(s)),,$$(s)))) $(B)/obj/$(1)/libproto.a
+	$$(call say,LINK,$$@)
+	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(link_$(1)) -s -o $$@ $$^ $$(libs_$(1))
+endef
+e2e_of = $(patsubst tests/e2e/$(1)/%.c,%,$(sort $(wildcard tests/e2e/$(1)/*.c)))
+$(foreach f,host guest,$(foreach n,$(call e2e_of,$(f)),$(eval $(call e2e_program,$(f),$(n)))))
+e2e-programs: $(foreach f,host guest,$(addprefix $(B)/e2e/,$(call e2e_of,$(f)))) $(BUILD)/tools/mkcpio
+
 sub = $(Q)+$(MAKE) --no-print-directory
 tool_tests := $(sort $(wildcard tests/tools/*.sh))
 vm_tests   := $(sort $(wildcard tests/e2e/[0-9]*.sh))
@@ -197,11 +207,11 @@ host-setup:
 	$(Q)tools/host-setup build run test
 
 test: host-setup
-	$(sub) all asan-bins fuzz-bins
+	$(sub) all e2e-programs asan-bins fuzz-bins
 	$(Q)$(test_env) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests -j2 $(tool_tests) $(asan_bins) $(run_fuzz) -- -j1 $(vm_tests)
 check: asan-bins
 	$(Q)$(test_env) tools/run-tests -j2 $(asan_bins) $(if $(ROOM),,$(tool_tests))
-check-vm: all
+check-vm: all e2e-programs
 	$(Q)$(test_env) tools/run-tests -j1 $(vm_tests)
 test-boots: all
 	$(Q)$(test_env) tools/run-tests tests/e2e/boots.sh
@@ -257,6 +267,6 @@ clean:
 .DELETE_ON_ERROR:
 force:
 .SECONDARY:
-.PHONY: force all deps kernel test check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
+.PHONY: force all e2e-programs deps kernel test check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
 	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
