@@ -14,7 +14,8 @@
 #   make lint ROOM=json               format, floors, headers, tidy, cppcheck
 # A unit test is linked with its room and what src/FLOORS puts below it. Tests
 # in property/, fault/ and fuzz/ name their rooms in the first line, like
-# /* rooms: json policy */. tests/lib/*.c is there for all of them.
+# /* rooms: json policy */. tests/lib/*.c is there for all of them. What e2e
+# scripts need compiled is tests/e2e/*.c and, for use in guests, e2e/guest/*.c.
 
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
@@ -164,7 +165,7 @@ $(B)/guest/vmlinux: $(KERNEL)/vmlinux
 floor_of  = $(or $(floor_$(1)),$(1) base)
 rooms_line = $(shell sed -n '1,3s|.*rooms: *\([a-z ]*\).*|\1|p' $(1))
 test_rooms = $(sort $(foreach r,$(if $(filter tests/unit/%,$(1)),$(word 3,$(subst /, ,$(1))),$(call rooms_line,$(1))),$(call floor_of,$(r))))
-test_objs  = $(call objs,host,$(1) $(foreach s,$(call room_srcs,$(call test_rooms,$(1))),$(if $(filter %/main.c,$(s)),,$(s))))
+test_objs  = $(call objs,$(or $(2),host),$(1) $(foreach s,$(call room_srcs,$(call test_rooms,$(1))),$(if $(filter %/main.c,$(s)),,$(s))))
 test_srcs := $(sort $(wildcard tests/unit/$(or $(ROOM),*)/test_*.c $(if $(ROOM),,tests/property/test_*.c tests/fault/test_*.c)))
 fuzz_srcs := $(sort $(wildcard tests/fuzz/fuzz_$(or $(FUZZ),*).c))
 test_bins := $(test_srcs:tests/%.c=$(B)/test/%)
@@ -190,10 +191,21 @@ e2e_of = $(patsubst tests/e2e/$(1)/%.c,%,$(sort $(wildcard tests/e2e/$(1)/*.c)))
 $(foreach f,host guest,$(foreach n,$(call e2e_of,$(f)),$(eval $(call e2e_program,$(f),$(n)))))
 e2e-programs: $(foreach f,host guest,$(addprefix $(B)/e2e/,$(call e2e_of,$(f)))) $(BUILD)/tools/mkcpio
 
+# Helpers of the e2e scripts: tests/e2e/*.c run on the host, guest/*.c inside.
+helper_srcs := $(sort $(wildcard tests/e2e/*.c tests/e2e/guest/*.c))
+helpers     := $(helper_srcs:tests/%.c=$(B)/test/%)
+define helper
+$(2): $$(call test_objs,$(1),$(3)) $(B)/obj/$(3)/libproto.a
+	$$(call say,LINK,$$@)
+	$$(Q)mkdir -p $$(@D) && $$($(3)_cc) $$(link_$(3)) -o $$@ $$^ $$(libs_$(3))
+endef
+$(foreach s,$(helper_srcs),$(eval $(call helper,$(s),$(s:tests/%.c=$(B)/test/%),$(if $(filter tests/e2e/guest/%,$(s)),guest,host))))
+helpers: $(helpers)
+
 sub = $(Q)+$(MAKE) --no-print-directory
 tool_tests := $(sort $(wildcard tests/tools/*.sh))
 vm_tests   := $(sort $(wildcard tests/e2e/[0-9]*.sh))
-test_env   := NACRE_BIN=$(abspath $(B))/bin NACRE_GUEST=$(abspath $(B))/guest
+test_env   := NACRE_BIN=$(abspath $(B))/bin NACRE_GUEST=$(abspath $(B))/guest NACRE_TEST=$(abspath $(B))/test
 asan_bins   = $(test_srcs:tests/%.c=$(BUILD)/asan/test/%)
 run_fuzz    = $(fuzz_srcs:tests/fuzz/%.c=$(BUILD)/fuzz/fuzz/%)
 
@@ -213,7 +225,7 @@ check: asan-bins
 	$(Q)$(test_env) tools/run-tests -j2 $(asan_bins) $(if $(ROOM),,$(tool_tests))
 check-vm: all e2e-programs
 	$(Q)$(test_env) tools/run-tests -j1 $(vm_tests)
-test-boots: all
+test-boots: all helpers
 	$(Q)$(test_env) tools/run-tests tests/e2e/boots.sh
 fuzz: fuzz-bins
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests -j2 $(run_fuzz)
@@ -225,9 +237,9 @@ cov:
 analyze:
 	$(sub) MODE=analyze all
 demo: host-setup
-	$(sub) all
+	$(sub) all helpers
 	$(Q)$(test_env) tests/e2e/demo.sh
-bench: all
+bench: all helpers
 	$(Q)$(test_env) tests/bench/run
 bench-build reproduce deps-archive check-offline:
 	$(Q)tools/$@
@@ -268,5 +280,5 @@ clean:
 force:
 .SECONDARY:
 .PHONY: force all e2e-programs deps kernel test check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
-	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
+	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup helpers test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
