@@ -83,7 +83,7 @@ struct image_info {
 /* FAULT_NOT_FOUND when no image has that name. */
 int image_find(const struct image_store *s, const char *name, struct arena *a,
     struct image_info *out, struct fault *f) MUST_CHECK;
-/* All images, by name. */
+/* All images, by name; a damaged one is logged and left out. */
 int image_list(const struct image_store *s, struct arena *a,
     struct image_info **out, size_t *count, struct fault *f) MUST_CHECK;
 /* Read-only descriptor of the squashfs, by hex digest. */
@@ -93,9 +93,13 @@ int image_open_blob(const struct image_store *s, const char *digest, int *fd,
 /* Says whether something (a sandbox) still needs the blob of that digest. */
 typedef bool (*image_in_use)(void *arg, const char *digest);
 /*
- * Removes the name, and its blob when no other name and nothing in_use needs
- * it; *freed is what that gave back. in_use may be NULL.
+ * Removes blobs that neither a name nor in_use (which may be NULL) needs, and
+ * what a killed import may have left; *freed is what that gave back. For the
+ * start of the gateway.
  */
+int image_sweep(const struct image_store *s, image_in_use in_use, void *arg,
+    uint64_t *freed, struct fault *f) MUST_CHECK;
+/* Removes the name, then sweeps. */
 int image_delete(const struct image_store *s, const char *name,
     image_in_use in_use, void *arg, uint64_t *freed,
     struct fault *f) MUST_CHECK;

@@ -17,6 +17,10 @@
 
 #include "image/inner.h"
 
+enum {
+	SWEEP_ARENA = 256 << 20, /* all facts of all images, at most */
+};
+
 static int
 open_folder(int at, const char *path, int *fd, struct fault *f)
 {
@@ -272,10 +276,12 @@ image_list(const struct image_store *s, struct arena *a,
 	if (!list)
 		return fault_set(f, FAULT_LIMIT, "no room for a list");
 	for (size_t i = 0; i < n; i++) {
-		if (read_name(s, names[i], a, &list[*count], f) == 0)
+		struct fault why;
+
+		if (read_name(s, names[i], a, &list[*count], &why) == 0)
 			++*count;
-		else if (f->code != FAULT_SYSTEM || f->sys != ENOENT)
-			return fault_prefix(f, "image '%s'", names[i]);
+		else if (why.code != FAULT_SYSTEM || why.sys != ENOENT)
+			log_warn(&why, "image '%s' is not listed", names[i]);
 	}
 	*out = list;
 	return 0;
@@ -333,61 +339,159 @@ image_blob_remove(const struct image_store *s, const char *digest)
 	}
 }
 
-/* Does another name mean that blob? Names that cannot be read count. */
+/* Digests that names mean; false when one cannot be read: keep everything. */
 static bool
-is_named(const struct image_store *s, const char *digest)
+named_digests(const struct image_store *s, struct arena *a,
+    const char *digests[IMAGE_NAMES], size_t *count)
 {
 	struct fault ignored;
-	struct arena a;
 	char(*names)[LIMIT_NAME + 1];
 	size_t n = 0;
-	bool found;
 
-	arena_init(&a, (size_t)64 << 20);
-	found = list_names(s, &a, &names, &n, &ignored) < 0;
-	for (size_t i = 0; i < n && !found; i++) {
-		struct image_info other;
+	*count = 0;
+	if (list_names(s, a, &names, &n, &ignored) < 0 || n >= IMAGE_NAMES)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct image_info info = { 0 };
 
-		found = read_name(s, names[i], &a, &other, &ignored) < 0 ||
-		    strcmp(other.digest, digest) == 0;
+		if (read_name(s, names[i], a, &info, &ignored) < 0)
+			return false;
+		digests[*count] = arena_str(a, span_str(info.digest));
+		if (!digests[(*count)++])
+			return false;
 	}
-	arena_release(&a);
-	return found;
+	return true;
+}
+
+struct sweep {
+	const struct image_store *store;
+	image_in_use in_use;
+	void *arg;
+	const char *named[IMAGE_NAMES];
+	size_t count;
+	uint64_t freed;
+};
+
+/* "DIGEST.sqfs", "DIGEST.json" or "DIGEST.idx"; not what a write left. */
+static bool
+digest_of_file(const char *file, char digest[DIGEST_HEX])
+{
+	uint8_t raw[DIGEST_SIZE];
+	struct span s = span_str(file);
+	struct span end;
+
+	s.len = span_find(s, '.');
+	end = span_from(span_str(file), s.len);
+	return text_copy(digest, DIGEST_HEX, s) &&
+	    hex_parse(s, raw, sizeof(raw)) &&
+	    (span_is(end, ".sqfs") || span_is(end, ".json") ||
+		span_is(end, ".idx"));
+}
+
+static bool
+is_needed(const struct sweep *w, const char *file)
+{
+	char digest[DIGEST_HEX];
+
+	if (!digest_of_file(file, digest))
+		return false;
+	for (size_t i = 0; i < w->count; i++)
+		if (strcmp(w->named[i], digest) == 0)
+			return true;
+	return w->in_use && w->in_use(w->arg, digest);
+}
+
+static void
+remove_file(struct sweep *w, int dir, const char *file)
+{
+	struct stat st;
+
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    unlinkat(dir, file, 0) == 0)
+		w->freed += (uint64_t)st.st_size;
 }
 
 static int
-delete_locked(const struct image_store *s, const struct image_info *i,
-    image_in_use in_use, void *arg, uint64_t *freed, struct fault *f)
+sweep_folder(struct sweep *w, int dir, struct fault *f)
 {
-	char file[LIMIT_NAME + 8];
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
 
-	(void)snprintf(file, sizeof(file), "%s.json", i->name);
-	if (unlinkat(s->names, file, 0) < 0)
-		return fault_sys(f, "cannot delete image '%s'", i->name);
-	(void)fsync(s->names);
-	if (is_named(s, i->digest) || (in_use && in_use(arg, i->digest)))
-		return 0;
-	image_blob_remove(s, i->digest);
-	*freed = i->size_bytes;
+	if (!d)
+		return fault_sys(f, "cannot list the image store");
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+	while ((e = readdir(d))) {
+		char name[LIMIT_NAME + 1];
+		bool keep =
+		    strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+
+		if (dir == w->store->names)
+			keep = keep || name_of_file(e->d_name, name);
+		else
+			keep = keep || is_needed(w, e->d_name);
+		if (!keep)
+			remove_file(w, dir, e->d_name);
+	}
+	(void)closedir(d);
 	return 0;
+}
+
+static int
+sweep_locked(const struct image_store *s, image_in_use in_use, void *arg,
+    uint64_t *freed, struct fault *f)
+{
+	struct sweep *w = must_alloc(sizeof(*w));
+	struct arena a;
+	int r = 0;
+
+	*w = (struct sweep){ .store = s, .in_use = in_use, .arg = arg };
+	arena_init(&a, SWEEP_ARENA);
+	if (named_digests(s, &a, w->named, &w->count) &&
+	    (sweep_folder(w, s->blobs, f) < 0 ||
+		sweep_folder(w, s->names, f) < 0))
+		r = -1;
+	*freed = w->freed;
+	arena_release(&a);
+	free(w);
+	return r;
+}
+
+int
+image_sweep(const struct image_store *s, image_in_use in_use, void *arg,
+    uint64_t *freed, struct fault *f)
+{
+	int r;
+
+	*freed = 0;
+	if (image_store_lock(s, f) < 0)
+		return -1;
+	r = sweep_locked(s, in_use, arg, freed, f);
+	image_store_unlock(s);
+	return r;
 }
 
 int
 image_delete(const struct image_store *s, const char *name, image_in_use in_use,
     void *arg, uint64_t *freed, struct fault *f)
 {
-	struct image_info info = { 0 };
-	struct arena a;
-	int r;
+	char file[LIMIT_NAME + 8];
+	int r = 0;
 
 	*freed = 0;
+	if (!name_valid(span_str(name), LIMIT_NAME))
+		return not_found(name, f);
+	(void)snprintf(file, sizeof(file), "%s.json", name);
 	if (image_store_lock(s, f) < 0)
 		return -1;
-	arena_init(&a, (size_t)16 << 20);
-	r = image_find(s, name, &a, &info, f);
-	if (r == 0)
-		r = delete_locked(s, &info, in_use, arg, freed, f);
-	arena_release(&a);
+	if (unlinkat(s->names, file, 0) < 0)
+		r = errno == ENOENT
+		    ? not_found(name, f)
+		    : fault_sys(f, "cannot delete image '%s'", name);
+	if (r == 0) {
+		(void)fsync(s->names);
+		r = sweep_locked(s, in_use, arg, freed, f);
+	}
 	image_store_unlock(s);
 	return r;
 }
