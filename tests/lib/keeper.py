@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine's tests: templates, keepers and their guests, driven from
-outside through nacre.keeper.v1. Sourced by tests/e2e/60-*.py; TAP out.
+outside through nacre.keeper.v1. TAP out.
 
 Everything waits for an event (a phase, a line, an exit), never for time."""
 import array
@@ -72,6 +72,17 @@ def wait_gone(pid):
     r = select.select([fd], [], [], LIMIT)[0]
     os.close(fd)
     return bool(r) or not alive(pid)
+
+
+def guest(name):
+    """Folder with nacre-guest and initramfs.cpio of one of our test guests."""
+    folder = WORK + "/guest-" + name
+    if not os.path.exists(folder):
+        os.mkdir(folder)
+        shutil.copy(os.path.dirname(BIN) + "/e2e/" + name, folder + "/nacre-guest")
+        with open(folder + "/initramfs.cpio", "wb") as out:
+            subprocess.check_call([os.path.dirname(os.path.dirname(BIN)) + "/tools/mkcpio", TOP + "/initramfs/files", folder], stdout=out)
+    return {"guest": folder + "/nacre-guest", "initramfs": folder + "/initramfs.cpio"}
 
 
 class Template:
