@@ -161,14 +161,13 @@ void
 call_data(struct rpc_call *c, struct span bytes)
 {
 	struct fault f = { 0 };
-	bool ready = c->item.is_client ? c->has_headers : c->events != NULL;
-
-	if (!c->item.is_client && c->has_finished) {
+	/* after our own finish, or from a server that skips its headers */
+	if (c->item.is_client ? !c->has_headers : c->has_finished) {
 		h2_consume(c->item.link->h2, c->item.stream, bytes.len);
 		return;
 	}
 
-	if (ready && c->in.len == 0)
+	if (c->in.len == 0)
 		bytes = span_from(bytes, deliver_whole(c, bytes));
 	if (bytes.len == 0 || c->item.is_ended)
 		return;
@@ -176,10 +175,9 @@ call_data(struct rpc_call *c, struct span bytes)
 		fail(c, &f);
 		return;
 	}
-	if (ready)
-		deliver_gathered(c);
+	deliver_gathered(c);
 	note_held(c);
-	if (ready && !c->item.is_ended && c->in.len > 0)
+	if (!c->item.is_ended && c->in.len > 0)
 		gather(c);
 }
 
@@ -188,14 +186,14 @@ tell_half_closed(struct rpc_call *c)
 {
 	struct fault f = { 0 };
 
-	if (c->item.is_ended || c->half_told)
+	if (c->has_finished)
 		return;
 	if (c->in.len > 0) {
 		(void)fault_set(&f, FAULT_PROTOCOL, "a message was cut short");
 		fail(c, &f);
 		return;
 	}
-	c->half_told = true;
+
 	if (c->events->half_closed)
 		c->events->half_closed(c, c->owner);
 }
@@ -205,10 +203,8 @@ call_peer_ended(struct rpc_call *c)
 {
 	struct fault f = { 0 };
 
-	c->peer_ended = true;
 	if (!c->item.is_client) {
-		if (c->events)
-			tell_half_closed(c);
+		tell_half_closed(c);
 		return;
 	}
 	(void)fault_set(&f, FAULT_PROTOCOL,
@@ -223,8 +219,6 @@ rpc_call_accept(struct rpc_call *c, const struct rpc_call_events *events,
 	BUG_IF(c->item.is_client || c->events);
 	c->events = events;
 	c->owner = owner;
-	if (c->in.len > 0 || c->peer_ended)
-		loop_later(c->item.link->loop, &c->item.later);
 }
 
 void
@@ -382,23 +376,12 @@ deadline(struct timer *t)
 	fail(c, &f);
 }
 
-/* The end, or what came before the call was accepted. */
+/* The end; a call that was refused at once has no owner to be told. */
 static void
 later(struct deferred *d)
 {
 	struct rpc_call *c = CONTAINER_OF(d, struct rpc_call, item.later);
 
-	if (!c->item.is_ended && c->events) {
-		deliver_gathered(c);
-		note_held(c);
-		if (!c->item.is_ended && c->in.len > 0)
-			gather(c);
-		if (c->peer_ended)
-			tell_half_closed(c);
-		return;
-	}
-	if (!c->item.is_ended)
-		return;
 	if (c->events && c->events->closed)
 		c->events->closed(c, c->owner, &c->status,
 		    buf_span(&c->detail));

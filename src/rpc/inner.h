@@ -55,8 +55,6 @@ struct rpc_call {
 	bool has_finished;   /* rpc_finish() or rpc_half_close() was called */
 	bool ends_later;     /* ... and waits for out to drain */
 	bool is_starved;     /* rpc_send() said BUSY */
-	bool peer_ended;
-	bool half_told;
 };
 
 struct rpc_stream {

@@ -50,8 +50,8 @@ struct rpc_call_events {
 	    struct span detail);
 };
 
-/* Server: a path was called. Answer with rpc_call_accept(), or with
- * rpc_finish() and a fault. */
+/* Server: a path was called. Inside the callback either rpc_call_accept() it,
+ * then finish it at any time, or rpc_finish() it with a fault. */
 struct rpc_request {
 	struct span path;          /* "/pkg.Service/Method" */
 	struct span authorization; /* "Bearer x" or empty */
@@ -63,8 +63,8 @@ struct rpc_request {
 struct rpc_server {
 	void (*open)(void *owner, struct rpc_link *link, struct rpc_call *c,
 	    const struct rpc_request *r);
-	/* Optional: a CONNECT request. Accept with rpc_stream_accept() or
-	 * refuse with rpc_stream_refuse(). Unset: 501. */
+	/* Optional: a CONNECT request. Inside the callback rpc_stream_accept(),
+	 * rpc_stream_refuse() or rpc_stream_await() it. Unset: 501. */
 	void (*connect)(void *owner, struct rpc_link *link,
 	    struct rpc_stream *s, struct span authority,
 	    const struct h2_header *headers, size_t n);
@@ -170,6 +170,10 @@ struct rpc_stream *rpc_connect(struct rpc_link *l, const char *authority,
     const struct rpc_stream_events *events, void *owner,
     struct fault *f) MUST_CHECK;
 void rpc_stream_accept(struct rpc_stream *s,
+    const struct rpc_stream_events *events, void *owner);
+/* Server: to be accepted or refused later. Of the events only closed can come
+ * until then, when the peer did not wait; bytes are kept, up to the window. */
+void rpc_stream_await(struct rpc_stream *s,
     const struct rpc_stream_events *events, void *owner);
 void rpc_stream_refuse(struct rpc_stream *s, int status, struct span json);
 size_t rpc_stream_write(struct rpc_stream *s, struct span b);

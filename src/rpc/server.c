@@ -167,4 +167,6 @@ server_headers(struct rpc_link *l, int32_t stream, const struct h2_header *hs,
 	if (r.timeout_ms >= 0)
 		loop_timer_set(l->loop, &c->deadline, r.timeout_ms);
 	l->handlers->open(l->handlers->owner, l, c, &r);
+	BUG_IF(
+	    !c->events && !c->has_finished && !c->item.is_ended && !l->is_dead);
 }

@@ -80,10 +80,18 @@ percent_format(const char *text, char out[STATUS_TEXT])
 		out[n++] = hex[*p >> 4];
 		out[n++] = hex[*p & 15];
 	}
-	/* blanks at the ends are no part of a header's value */
-	while (n > 0 && out[n - 1] == ' ')
-		n--;
 	return span_of(out, n);
+}
+
+/* Blanks at the ends are no part of a header's value. */
+static struct span
+trim(struct span s)
+{
+	while (s.len > 0 && s.ptr[0] == ' ')
+		s = span_from(s, 1);
+	while (s.len > 0 && s.ptr[s.len - 1] == ' ')
+		s.len--;
+	return s;
 }
 
 static void
@@ -108,7 +116,6 @@ status_headers(const struct fault *f, struct span detail, struct status_text *t,
     struct h2_header *hs)
 {
 	size_t n = 0;
-	const char *text = f->text;
 
 	(void)text_fmt(t->number, sizeof(t->number), "%d", fault_grpc(f->code));
 	if (f->code == FAULT_NONE)
@@ -116,13 +123,12 @@ status_headers(const struct fault *f, struct span detail, struct status_text *t,
 	hs[n++] = HEADER("grpc-status", span_str(t->number));
 	if (f->code == FAULT_NONE)
 		return n;
-	while (*text == ' ')
-		text++;
-	hs[n++] = HEADER("grpc-message", percent_format(text, t->message));
+	hs[n++] =
+	    HEADER("grpc-message", trim(percent_format(f->text, t->message)));
 	hs[n++] = HEADER("nacre-reason", span_str(fault_reason(f->code)));
 	if (f->field[0]) {
 		text_escape(span_str(f->field), t->field, sizeof(t->field));
-		hs[n++] = HEADER("nacre-field", span_str(t->field));
+		hs[n++] = HEADER("nacre-field", trim(span_str(t->field)));
 	}
 	if (detail.len > 0 && detail.len <= STATUS_DETAIL)
 		hs[n++] = HEADER("grpc-status-details-bin",

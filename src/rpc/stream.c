@@ -42,7 +42,7 @@ later(struct deferred *d)
 {
 	struct rpc_stream *s = CONTAINER_OF(d, struct rpc_stream, item.later);
 
-	if (!s->item.is_ended && s->events) {
+	if (!s->item.is_ended && s->is_open) {
 		if (s->in.len > 0)
 			give(s, buf_span(&s->in));
 		buf_release(&s->in);
@@ -109,6 +109,16 @@ stream_open(struct rpc_link *l, int32_t id, const struct h2_header *hs,
 	}
 	l->handlers->connect(l->handlers->owner, l, s,
 	    h2_find(hs, n, ":authority"), hs, n);
+	BUG_IF(!s->events && !s->item.is_ended && !l->is_dead);
+}
+
+void
+rpc_stream_await(struct rpc_stream *s, const struct rpc_stream_events *events,
+    void *owner)
+{
+	BUG_IF(s->item.is_client || s->is_open);
+	s->events = events;
+	s->owner = owner;
 }
 
 void
@@ -118,9 +128,7 @@ rpc_stream_accept(struct rpc_stream *s, const struct rpc_stream_events *events,
 	struct h2_header hs[] = { HEADER(":status", SPAN_LIT("200")) };
 	struct fault f = { 0 };
 
-	BUG_IF(s->item.is_client || s->events);
-	s->events = events;
-	s->owner = owner;
+	rpc_stream_await(s, events, owner);
 	if (s->item.is_ended)
 		return;
 	if (h2_respond(s->item.link->h2, s->item.stream, hs, NELEM(hs), false,
@@ -144,7 +152,8 @@ rpc_stream_refuse(struct rpc_stream *s, int status, struct span json)
 		HEADER("content-type", SPAN_LIT("application/json")) };
 	struct fault f = { 0 };
 
-	BUG_IF(s->item.is_client || s->events);
+	BUG_IF(s->item.is_client || s->is_open);
+	s->events = NULL;
 	(void)text_fmt(number, sizeof(number), "%d", status);
 	hs[0].value = span_str(number);
 	if (id && !s->item.is_ended) {
@@ -175,12 +184,18 @@ stream_headers(struct rpc_stream *s, const struct h2_header *hs, size_t n)
 		s->events->refused(s, s->owner, (int)status);
 }
 
+static bool
+takes_bytes(const struct rpc_stream *s)
+{
+	return (s->item.is_client || s->is_open) && s->in.len == 0;
+}
+
 void
 stream_data(struct rpc_stream *s, struct span bytes)
 {
 	struct fault f = { 0 };
 
-	if (s->events && s->in.len == 0)
+	if (takes_bytes(s))
 		give(s, bytes);
 	else if (buf_add(&s->in, bytes.ptr, bytes.len, &f) != 0)
 		rpc_stream_reset(s, H2_ENHANCE_YOUR_CALM);
@@ -190,7 +205,7 @@ void
 stream_peer_ended(struct rpc_stream *s)
 {
 	s->peer_ended = true;
-	if (s->events && s->in.len == 0)
+	if (takes_bytes(s))
 		tell_eof(s);
 }
 

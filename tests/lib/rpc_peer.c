@@ -13,7 +13,6 @@
 struct job {
 	struct rpc_peer *peer;
 	struct rpc_call *call;
-	struct deferred accept;
 	char method[16];
 	size_t left; /* Count: messages to send */
 	size_t size;
@@ -157,7 +156,7 @@ on_closed(struct rpc_call *c, void *owner, const struct fault *f,
 	j->peer->closed++;
 	j->peer->cancelled += f->code == FAULT_CANCELLED;
 	j->peer->lost += f->code == FAULT_LOST;
-	loop_deferred_drop(j->peer->loop, &j->accept);
+
 	buf_release(&j->pending);
 	free(j);
 }
@@ -168,14 +167,6 @@ static const struct rpc_call_events call_events = {
 	.writable = on_writable,
 	.closed = on_closed,
 };
-
-static void
-accept_later(struct deferred *d)
-{
-	struct job *j = CONTAINER_OF(d, struct job, accept);
-
-	rpc_call_accept(j->call, &call_events, j);
-}
 
 static void
 on_open(void *owner, struct rpc_link *l, struct rpc_call *c,
@@ -196,14 +187,11 @@ on_open(void *owner, struct rpc_link *l, struct rpc_call *c,
 		j = must_alloc(sizeof(*j));
 		j->peer = p;
 		j->call = c;
-		j->accept.run = accept_later;
+
 		buf_init(&j->pending, 4 * LIMIT_MESSAGE);
 		(void)text_copy(j->method, sizeof(j->method), name);
 		p->opened++;
-		if (p->accepts_late)
-			loop_later(p->loop, &j->accept);
-		else
-			rpc_call_accept(c, &call_events, j);
+		rpc_call_accept(c, &call_events, j);
 		return;
 	}
 	(void)fault_set(&f, FAULT_UNIMPLEMENTED, "no such method");
@@ -232,6 +220,51 @@ static const struct rpc_stream_events echo_events = {
 	.bytes = echo_bytes,
 	.eof = echo_eof,
 };
+
+struct waiter {
+	struct rpc_peer *peer;
+	struct rpc_stream *stream;
+	struct deferred later;
+};
+
+static void
+waiter_accept(struct deferred *d)
+{
+	struct waiter *w = CONTAINER_OF(d, struct waiter, later);
+
+	rpc_stream_accept(w->stream, &echo_events, NULL);
+	free(w);
+}
+
+static void
+waiter_closed(struct rpc_stream *s, void *owner, uint32_t error)
+{
+	struct waiter *w = owner;
+
+	(void)s;
+	(void)error;
+	loop_deferred_drop(w->peer->loop, &w->later);
+	free(w);
+}
+
+static const struct rpc_stream_events waiter_events = {
+	.closed = waiter_closed,
+};
+
+static void
+open_echo(struct rpc_peer *p, struct rpc_stream *s)
+{
+	struct waiter *w;
+
+	if (!p->accepts_late) {
+		rpc_stream_accept(s, &echo_events, NULL);
+		return;
+	}
+	w = must_alloc(sizeof(*w));
+	*w = (struct waiter){ p, s, { .run = waiter_accept } };
+	rpc_stream_await(s, &waiter_events, w);
+	loop_later(p->loop, &w->later);
+}
 
 /* CONNECT tunnel:1: a server link over the stream. */
 struct tunnel {
@@ -350,7 +383,7 @@ on_connect(void *owner, struct rpc_link *l, struct rpc_stream *s,
 	(void)headers;
 	(void)n;
 	if (span_is(authority, "echo:1"))
-		rpc_stream_accept(s, &echo_events, NULL);
+		open_echo(owner, s);
 	else if (span_is(authority, "tunnel:1"))
 		open_tunnel(owner, s);
 	else

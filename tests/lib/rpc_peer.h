@@ -30,7 +30,7 @@ struct rpc_peer {
 	unsigned cancelled;
 	unsigned lost;
 	unsigned stalled;
-	bool accepts_late; /* calls are accepted a tick later */
+	bool accepts_late; /* CONNECT to echo:1 is accepted a tick later */
 };
 
 void rpc_peer_init(struct rpc_peer *p, struct loop *loop);

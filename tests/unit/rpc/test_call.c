@@ -422,26 +422,6 @@ a_cancel_is_told_to_both_later(void **state)
 }
 
 static void
-a_call_may_be_accepted_late(void **state)
-{
-	struct side s;
-	struct watcher w = { 0 };
-	struct fault f = { 0 };
-
-	(void)state;
-	open_side(&s);
-	s.peer.accepts_late = true;
-	start(&s, &w, PATH("Chat"), -1);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(rpc_send(w.call, span_of(bulk, 10000), &f), 0);
-	rpc_half_close(w.call);
-	UNTIL(&s, w.closed);
-	assert_int_equal(w.f.code, FAULT_NONE);
-	assert_int_equal(w.bytes, 30000);
-	close_side(&s);
-}
-
-static void
 a_lost_link_ends_its_calls_first(void **state)
 {
 	struct side s;
@@ -618,7 +598,6 @@ main(void)
 		cmocka_unit_test(an_unknown_method_is_unimplemented),
 		cmocka_unit_test(time_runs_out_on_both_sides),
 		cmocka_unit_test(a_cancel_is_told_to_both_later),
-		cmocka_unit_test(a_call_may_be_accepted_late),
 		cmocka_unit_test(a_lost_link_ends_its_calls_first),
 		cmocka_unit_test(a_shutdown_lets_calls_end),
 		cmocka_unit_test(other_protocols_are_dropped),

@@ -309,6 +309,28 @@ a_connect_stream_carries_bytes_and_its_ends(void **state)
 }
 
 static void
+a_connect_may_be_accepted_late_or_lost_before(void **state)
+{
+	struct side s;
+	struct end e;
+	struct end gone;
+
+	(void)state;
+	open_side(&s, false, NULL);
+	s.peer.accepts_late = true;
+	dial(&s, &e, "echo:1");
+	assert_int_equal(rpc_stream_write(e.stream, SPAN_LIT("early")), 5);
+	rpc_stream_end(e.stream);
+	dial(&s, &gone, "echo:1");
+	turn(&s);
+	rpc_stream_reset(gone.stream, 8);
+	UNTIL(&s, e.closed && gone.closed);
+	assert_string_equal(e.text, "early");
+	assert_true(e.eof);
+	close_side(&s);
+}
+
+static void
 a_refused_connect_says_why(void **state)
 {
 	struct side s;
@@ -432,6 +454,7 @@ main(void)
 		cmocka_unit_test(calls_pass_tls),
 		cmocka_unit_test(a_wrong_pin_ends_the_link_and_its_calls),
 		cmocka_unit_test(a_connect_stream_carries_bytes_and_its_ends),
+		cmocka_unit_test(a_connect_may_be_accepted_late_or_lost_before),
 		cmocka_unit_test(a_refused_connect_says_why),
 		cmocka_unit_test(a_reset_stream_is_closed_later),
 		cmocka_unit_test(a_link_with_tls_runs_inside_a_stream),
