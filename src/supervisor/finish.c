@@ -11,11 +11,18 @@ enum {
 	LINGER_MS = 10000
 };
 
+static _Noreturn void
+end(struct supervisor *sv)
+{
+	if (sv->is_rehearsal)
+		rehearse_end(sv);
+	machine_end();
+}
+
 static void
 linger_over(struct timer *t)
 {
-	(void)t;
-	machine_end();
+	end(CONTAINER_OF(t, struct supervisor, ending));
 }
 
 static void
@@ -36,7 +43,6 @@ clean_up(struct supervisor *sv)
 {
 	struct fault f = { 0 };
 
-	sv->phase = PHASE_STOPPED;
 	box_kill(&sv->box);
 	if (disks_unmount(&sv->disks, &f) != 0)
 		log_warn(&f, "disk stays mounted");
@@ -50,6 +56,7 @@ finish_check(struct supervisor *sv)
 	if (sv->main && sv->main->is_started &&
 	    (!sv->main->is_done || (sv->session.call && !sv->exit_told)))
 		return;
+	sv->phase = PHASE_STOPPED;
 	clean_up(sv);
 	tell_stopped(sv);
 }
@@ -93,8 +100,9 @@ finish_stop(struct supervisor *sv, uint32_t grace_ms)
 void
 finish_lost(struct supervisor *sv, const struct fault *f)
 {
-	log_warn(f, "the machine ends");
-	if (sv->phase != PHASE_STOPPED)
+	if (sv->phase != PHASE_STOPPED) {
+		log_warn(f, "the machine ends");
 		clean_up(sv);
-	machine_end();
+	}
+	end(sv);
 }

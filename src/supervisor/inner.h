@@ -8,7 +8,8 @@
  *   tunnel   to the gateway session  what it says    launch state table
  *   run      a process and its pipes mainlog         output of the main one
  *   attach   exec           put get  files
- *   finish   stop and end   rehearse the launch path on scrap disks
+ *   finish   stop and end
+ *   rehearse the launch path on scrap disks   partner  its other side
  *
  * Nothing here is global: the one object is `struct supervisor`, owned by
  * supervisor.c. All of it is one thread on one loop.
@@ -305,6 +306,7 @@ enum phase {
 struct supervisor {
 	struct loop *loop;
 	enum phase phase;
+	bool is_rehearsal;
 	int64_t launch_us; /* when LAUNCH was read */
 	int64_t mounted_us;
 	int64_t tls_us;
@@ -355,6 +357,10 @@ void launch_push_log(struct supervisor *sv);
 void finish_stop(struct supervisor *sv, uint32_t grace_ms);
 
 /* --- rehearse.c */
-int rehearse_run(struct fault *f) MUST_CHECK;
+int rehearse_run(struct supervisor *sv, struct fault *f) MUST_CHECK;
+/* The rehearsal's process ends: 0 when all went well and is undone. */
+_Noreturn void rehearse_end(struct supervisor *sv);
+/* --- partner.c: keeper and gateway of a rehearsal; an exit code. */
+int partner_run(int port);
 
 #endif

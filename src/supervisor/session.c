@@ -290,11 +290,15 @@ send_hello(struct session *s, struct fault *f)
 	int r = -1;
 
 	buf_init(&id, 64);
+	/* boot_id is drawn when it is first read: not in a rehearsal. */
+	if (sv->is_rehearsal && buf_add(&id, "rehearsal", 10, f) != 0)
+		return -1;
 	if (uname(&names) != 0)
 		(void)fault_sys(f, "cannot read the kernel's release");
-	else if (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &id,
-		     f) == 0 &&
-	    buf_add(&id, "", 1, f) == 0) {
+	else if (sv->is_rehearsal ||
+	    (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &id, f) ==
+		    0 &&
+		buf_add(&id, "", 1, f) == 0)) {
 		char *text = (char *)buf_ptr(&id);
 
 		text[strcspn(text, "\n")] = '\0';

@@ -23,42 +23,40 @@ boot(struct fault *f)
 }
 
 static int
-launch(char **argv, struct fault *f)
+launch(struct supervisor *sv, char **argv, struct fault *f)
 {
-	static struct supervisor supervisor;
 	uint64_t port;
 	uint64_t at_us;
 
 	if (!num_parse(span_str(argv[2]), 1023, &port) ||
 	    !num_parse(span_str(argv[3]), INT64_MAX, &at_us) ||
-	    !text_copy(supervisor.digest, sizeof(supervisor.digest),
-		span_str(argv[4])))
+	    !text_copy(sv->digest, sizeof(sv->digest), span_str(argv[4])))
 		return fault_set(f, FAULT_INVALID,
 		    "arguments are not understood");
-	supervisor.launch_us = (int64_t)at_us;
+	sv->launch_us = (int64_t)at_us;
 	if (fd_cloexec((int)port, true, f) != 0)
 		return -1;
-	return launch_run(&supervisor, (int)port, f);
+	return launch_run(sv, (int)port, f);
 }
 
 int
 supervisor_main(int argc, char **argv)
 {
+	static struct supervisor supervisor;
 	struct fault f = { 0 };
 	const char *role = argc > 1 ? argv[1] : "";
 
 	log_start("supervisor", LOG_INFO);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (strcmp(role, "rehearse") == 0) {
-		if (rehearse_run(&f) == 0)
-			return 0;
+		(void)(rehearse_run(&supervisor, &f) == 0);
 		log_warn(&f, "rehearsal failed");
-		return 1;
+		rehearse_end(&supervisor);
 	}
 	if (getpid() != 1)
 		return 125;
 	if (strcmp(role, "launch") == 0 && argc == 5)
-		(void)(launch(argv, &f) == 0);
+		(void)(launch(&supervisor, argv, &f) == 0);
 	else
 		(void)(boot(&f) == 0);
 	log_warn(&f, "cannot go on");
