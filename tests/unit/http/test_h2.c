@@ -571,16 +571,14 @@ padding_does_not_eat_the_connection_window(void **state)
 {
 	struct fault f = { 0 };
 	struct end e = { 0 };
-	uint8_t head[9 + 5] = { 0, 0, 5, 1, 4, 0, 0, 0, 1, 0x83, 0x86, 0x84,
-		0x01, 0x01 };
+	uint8_t head[9 + 5] = { 0, 0, 6, 1, 4, 0, 0, 0, 1, 0x83, 0x86, 0x84,
+		0x41, 0x01 }; /* :authority of one byte, which follows */
 	uint8_t data[9 + 256] = { 0, 1, 0, 0, 8, 0, 0, 0, 1, 255 };
 	uint8_t settings[9] = { 0, 0, 0, 4 };
 	size_t sent = 0;
 
 	(void)state;
-	head[12] = 0x41; /* :authority, one byte */
 	e.h = h2_new(H2_SERVER, &events, &e, &f);
-	head[2] = 6;
 	assert_int_equal(
 	    h2_receive(e.h, SPAN_LIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), &f),
 	    0);
@@ -597,6 +595,35 @@ padding_does_not_eat_the_connection_window(void **state)
 		    h2_receive(e.h, span_of(data, sizeof(data)), &f), 0);
 	}
 	assert_false(h2_has_failed(e.h, &f));
+	h2_free(e.h);
+}
+
+/* Streams past the limit are refused; the refusals must not pile up. */
+static void
+a_peer_that_never_reads_chokes_the_connection(void **state)
+{
+	struct fault f = { 0 };
+	struct end e = { 0 };
+	uint8_t head[9 + 5] = { 0, 0, 5, 1, 5, 0, 0, 0, 0, 0x83, 0x86, 0x84,
+		0x41, 0 };
+	uint8_t settings[9] = { 0, 0, 0, 4 };
+	uint32_t id;
+
+	(void)state;
+	e.h = h2_new(H2_SERVER, &events, &e, &f);
+	assert_int_equal(
+	    h2_receive(e.h, SPAN_LIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), &f),
+	    0);
+	assert_int_equal(h2_receive(e.h, span_of(settings, 9), &f), 0);
+	for (id = 1; id < 40000 && !h2_is_choked(e.h); id += 2) {
+		head[7] = (uint8_t)(id >> 8);
+		head[6] = (uint8_t)(id >> 16);
+		head[8] = (uint8_t)id;
+		if (h2_receive(e.h, span_of(head, sizeof(head)), &f) != 0)
+			break;
+	}
+	assert_true(id < 40000);
+	assert_true(h2_streams(e.h) <= LIMIT_STREAMS);
 	h2_free(e.h);
 }
 
@@ -624,6 +651,7 @@ main(void)
 		cmocka_unit_test(reset_floods_end_the_connection),
 		cmocka_unit_test(the_1001st_stream_is_refused),
 		cmocka_unit_test(padding_does_not_eat_the_connection_window),
+		cmocka_unit_test(a_peer_that_never_reads_chokes_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
