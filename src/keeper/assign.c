@@ -16,27 +16,28 @@
 
 #include "keeper/inner.h"
 
-/* path below the folder `dir`, whose text is `name`. */
+/* path below the folder `dir`, whose text is `name`; anywhere without one. */
 static int
 open_below(int dir, const char *name, const char *path, int flags,
     struct fault *f)
 {
 	struct open_how how = { .flags = (unsigned)(flags | O_CLOEXEC),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-	size_t n = name ? strlen(name) : 0;
-	const char *rest = path;
 	int fd;
 
-	if (dir < 0) {
+	if (dir < 0 || !name) {
 		fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW);
 	} else {
+		size_t n = strlen(name);
+
 		while (n > 0 && name[n - 1] == '/')
 			n--;
 		if (strncmp(path, name, n) != 0 || path[n] != '/')
 			return fault_set(f, FAULT_INVALID,
 			    "'%s' is not below '%s'", path, name);
-		rest = path + n + strspn(path + n, "/");
-		fd = (int)syscall(SYS_openat2, dir, rest, &how, sizeof(how));
+		n += strspn(path + n, "/");
+		fd =
+		    (int)syscall(SYS_openat2, dir, path + n, &how, sizeof(how));
 	}
 	if (fd < 0)
 		return fault_sys(f, "cannot open '%s'", path);

@@ -44,6 +44,7 @@ leave_now(struct timer *t)
 
 /* --- the gateway's links */
 static void
+/* cppcheck-suppress constParameter ; a callback's type */
 link_down(struct rpc_link *l, void *owner, const struct fault *f)
 {
 	struct keeper *k = owner;
@@ -203,17 +204,19 @@ make_machine(struct keeper *k, struct fault *f)
 		.state_fd = a->state_fd,
 		.image_fd = -1,
 		.disk_fd = -1 };
-	with_fd scrap = -1;
+	int r = -1;
 
 	if (c.park) {
-		scrap = machine_disk_in_memory(a->scrap_disk_fd, f);
-		if (scrap < 0)
-			return -1;
 		c.image_fd = a->scrap_image_fd;
-		c.disk_fd = scrap;
+		c.disk_fd = machine_disk_in_memory(a->scrap_disk_fd, f);
+		if (c.disk_fd < 0)
+			return -1;
 	}
 	k->machine = machine_new(k->loop, &c, &events, k, f);
-	return k->machine ? machine_start(k->machine, f) : -1;
+	if (k->machine)
+		r = machine_start(k->machine, f);
+	fd_close(&c.disk_fd);
+	return r;
 }
 
 static int

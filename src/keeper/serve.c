@@ -212,7 +212,6 @@ run_console(struct ask *q, struct span message)
 	struct fault f = { 0 };
 	struct arena a;
 	struct buf b;
-	struct span text;
 
 	(void)message;
 	arena_init(&a, ASK_ARENA);
@@ -220,7 +219,8 @@ run_console(struct ask *q, struct span message)
 	if (machine_console(q->k->machine, &b, &m.dropped, &f) != 0) {
 		fail(q, &f);
 	} else {
-		text = buf_span(&b);
+		struct span text = buf_span(&b);
+
 		if (text.len > CONSOLE_TEXT)
 			text = span_from(text, text.len - CONSOLE_TEXT);
 		m.text = wire_bytes(&a, text);

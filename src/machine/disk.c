@@ -39,14 +39,14 @@ blank_path(const char *cache, uint64_t bytes, char out[BLANK_PATH],
 static int
 format(const char *path, uint64_t bytes, struct fault *f)
 {
-	static char words[][96] = { "-q", "-F", "-t", "ext4", "-m", "0", "-b",
-		"4096", "-O", "^resize_inode", "-E",
-		"assume_storage_prezeroed=1,lazy_itable_init=1,"
-		"lazy_journal_init=1",
-		"-U", "6e616372-652d-4469-b36b-000000000001" };
+	static char features[] = "assume_storage_prezeroed=1,"
+				 "lazy_itable_init=1,lazy_journal_init=1";
+	static char words[][40] = { "-q", "-F", "-t", "ext4", "-m", "0", "-b",
+		"4096", "-O", "^resize_inode", "-U",
+		"6e616372-652d-4469-b36b-000000000001", "-E" };
 	char tool[64];
 	char file[BLANK_PATH];
-	char *argv[NELEM(words) + 3] = { tool };
+	char *argv[NELEM(words) + 4] = { tool };
 	size_t n = 1;
 	with_fd fd = open(path,
 	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -58,6 +58,7 @@ format(const char *path, uint64_t bytes, struct fault *f)
 		return fault_sys(f, "cannot make '%s'", path);
 	for (size_t i = 0; i < NELEM(words); i++)
 		argv[n++] = words[i];
+	argv[n++] = features;
 	(void)text_copy(file, sizeof(file), span_str(path));
 	argv[n++] = file;
 	argv[n] = NULL;

@@ -86,7 +86,6 @@ vmm_version(char *path, char *out, size_t size, struct fault *f)
 	char *argv[] = { path, flag, NULL };
 	static const char mark[] = "version ";
 	struct buf b;
-	struct span s;
 	const char *at;
 	int r;
 
@@ -99,7 +98,8 @@ vmm_version(char *path, char *out, size_t size, struct fault *f)
 		r = fault_set(f, FAULT_START_FAILED,
 		    "'%s' does not say its version", path);
 	if (r == 0) {
-		s = span_str(at + sizeof(mark) - 1);
+		struct span s = span_str(at + sizeof(mark) - 1);
+
 		s.len = strspn((const char *)s.ptr, "0123456789.");
 		if (!text_copy(out, size, s) || s.len == 0)
 			r = fault_set(f, FAULT_START_FAILED,
@@ -217,7 +217,6 @@ facts_tsc_khz(const char *cache, unsigned *khz, struct fault *f)
 	char text[32];
 	uint64_t known = 0;
 	uint64_t now;
-	uint64_t apart;
 
 	/* Nothing happens in this wait but time. */
 	(void)poll(NULL, 0, MEASURE_MS);
@@ -228,7 +227,8 @@ facts_tsc_khz(const char *cache, unsigned *khz, struct fault *f)
 	now = (b.tsc - a.tsc) * 1000000 / (uint64_t)(b.ns - a.ns);
 	if (facts_get(cache, file, "khz", text, sizeof(text)) &&
 	    num_parse(span_str(text), UINT32_MAX, &known)) {
-		apart = known > now ? known - now : now - known;
+		uint64_t apart = known > now ? known - now : now - known;
+
 		if (apart * 1000000 <= now * TSC_SAME_PPM) {
 			*khz = (unsigned)known;
 			return 0;

@@ -247,7 +247,10 @@ explain_end(struct machine *m, int status)
 	    (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		return;
 	n = console_tail(&m->stderr_tail, tail, sizeof(tail));
-	while (n > 0 && tail[n - 1] == '\n')
+	for (size_t i = 0; i < n; i++)
+		if (tail[i] == '\n')
+			tail[i] = ' ';
+	while (n > 0 && tail[n - 1] == ' ')
 		n--;
 	text_escape(span_of(tail, n), said, sizeof(said));
 	if (WIFSIGNALED(status))

@@ -26,6 +26,9 @@ enum {
 static void
 tar_header(uint8_t h[BLOCK], const char *name, size_t size)
 {
+	/* "ustar", NUL, version "00" */
+	static const uint8_t ustar[8] = { 'u', 's', 't', 'a', 'r', 0, '0',
+		'0' };
 	bool folder = name[strlen(name) - 1] == '/';
 	unsigned sum = 0;
 
@@ -38,7 +41,7 @@ tar_header(uint8_t h[BLOCK], const char *name, size_t size)
 	(void)text_fmt((char *)h + 136, 12, "00000000000");
 	memset(h + 148, ' ', 8);
 	h[156] = folder ? '5' : '0';
-	memcpy(h + 257, "ustar\00000", 8);
+	memcpy(h + 257, ustar, sizeof(ustar));
 	for (int i = 0; i < BLOCK; i++)
 		sum += h[i];
 	(void)text_fmt((char *)h + 148, 8, "%06o", sum);

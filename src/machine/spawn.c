@@ -151,6 +151,23 @@ explain(const char *name, int status, const struct buf *said, struct fault *f)
 	return fault_set(f, FAULT_SYSTEM, "'%s' failed: %s", name, shown);
 }
 
+/* Its output until it ends, or is ended; then how it ended. */
+static int
+follow(const char *name, pid_t pid, int from, struct buf *said,
+    int64_t timeout_ms, struct fault *f)
+{
+	bool ended = read_until(from, said, clock_mono_ms() + timeout_ms);
+	int status = 0;
+
+	if (!ended)
+		(void)kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!ended)
+		return fault_set(f, FAULT_TIMEOUT, "'%s' takes too long", name);
+	return explain(name, status, said, f);
+}
+
 int
 machine_run(char *const argv[], int in, struct buf *out, int64_t timeout_ms,
     struct fault *f)
@@ -158,9 +175,7 @@ machine_run(char *const argv[], int in, struct buf *out, int64_t timeout_ms,
 	struct buf said;
 	struct machine_exec x = { .path = argv[0], .argv = argv, .in = in };
 	int ends[2];
-	int status = 0;
-	pid_t pid;
-	bool ended;
+	pid_t pid = 0;
 	int r;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
@@ -169,17 +184,8 @@ machine_run(char *const argv[], int in, struct buf *out, int64_t timeout_ms,
 	x.out = x.err = ends[1];
 	r = machine_exec(&x, &pid, f);
 	fd_close(&ends[1]);
-	if (r == 0) {
-		ended =
-		    read_until(ends[0], &said, clock_mono_ms() + timeout_ms);
-		if (!ended)
-			(void)kill(pid, SIGKILL);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-		r = ended ? explain(argv[0], status, &said, f)
-			  : fault_set(f, FAULT_TIMEOUT, "'%s' takes too long",
-				argv[0]);
-	}
+	if (r == 0)
+		r = follow(argv[0], pid, ends[0], &said, timeout_ms, f);
 	if (r == 0 && out)
 		r = buf_add(out, buf_ptr(&said), said.len, f);
 	fd_close(&ends[0]);
