@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call is a walk (STYLE 6): READ, DECODE, IDENTIFY, AUTHORISE, DECIDE,
+ * EFFECT, AUDIT, ANSWER. Its row in methods.def says what each step does.
+ * A refusal jumps to AUDIT; an answer leaves after the tick's commit. An
+ * answer with more to it than one message (a stream, a wait) takes the call
+ * over with call_take() and ends it with call_finish().
+ */
+#ifndef GATEWAY_CALL_H
+#define GATEWAY_CALL_H
+
+#include "audit/audit.h"
+#include "gateway/inner.h"
+
+struct pb_msgdesc_s;
+struct early;
+
+enum call_phase {
+	CALL_READ,
+	CALL_DECODE,
+	CALL_IDENTIFY,
+	CALL_AUTHORISE,
+	CALL_DECIDE,
+	CALL_EFFECT,
+	CALL_AUDIT,
+	CALL_ANSWER,
+	CALL_STREAM, /* taken over by its answer */
+	CALL_DONE,
+};
+
+enum call_result {
+	CALL_NEXT,
+	CALL_WAIT,
+	CALL_FAULT, /* c->fault is set */
+};
+
+enum call_who {
+	CALL_USER = 1 << 0,
+	CALL_SANDBOX = 1 << 1,
+};
+
+enum call_kind {
+	CALL_READS = 1 << 0, /* no effect: recorded only when refused */
+	CALL_FIRST = 1 << 1, /* the first message asks, more may follow */
+};
+
+struct caller {
+	enum call_who who;
+	uid_t uid;
+	pid_t pid;
+	char text[LIMIT_ID + 16]; /* "uid:1000" */
+	char program[256];
+};
+
+struct method {
+	const char *path; /* gRPC */
+	const char *tool; /* MCP, empty: none */
+	unsigned who;     /* enum call_who */
+	const char *scope;
+	const struct pb_msgdesc_s *fields;
+	size_t ask_size;
+	size_t arena;
+	unsigned kind;
+	int (*decide)(struct call *c, struct fault *f); /* may be NULL */
+	int (*effect)(struct call *c, struct fault *f); /* may be NULL */
+	void (*answer)(struct call *c); /* NULL: one message, c->answer */
+	const char *verb;
+};
+
+/* What a call that was taken over is told. Each may be NULL but gone. */
+struct call_events {
+	/* A further message; give it back by rpc_consume(c->rpc, s.len). */
+	void (*message)(struct call *c, struct span s);
+	void (*half_closed)(struct call *c);
+	void (*writable)(struct call *c);
+	/* The client left before call_finish(); c is freed after this. */
+	void (*gone)(struct call *c);
+};
+
+struct call {
+	struct gateway *g;
+	const struct method *method;
+	struct rpc_call *rpc; /* NULL once the client is gone */
+	enum call_phase phase;
+	struct caller caller;
+	struct arena arena;
+	struct span raw;     /* the request, in the arena */
+	struct early *early; /* messages that came before the answer */
+	struct early **early_end;
+	bool has_ask;
+	bool half_closed;
+	bool queued; /* its answer waits for the commit */
+	void *ask;   /* decoded */
+	struct fault fault;
+	const char *hint;  /* what to do about the fault; may be NULL */
+	struct buf answer; /* one encoded message */
+	/* for the record */
+	char sandbox_id[LIMIT_ID + 1];
+	char sandbox[LIMIT_NAME + 1];
+	struct buf detail; /* text */
+	/* between the phases, and after them */
+	void *work;
+	const struct call_events *events;
+	struct deferred held;
+	struct call *next;
+	struct call *prev;
+};
+
+/* All rows; a call of no row gets the one that refuses it by name. */
+const struct method *method_find(struct span path);
+const struct method *method_unserved(void);
+size_t methods_count(void);
+const struct method *method_at(size_t i);
+
+/* A client called: c is made, walks, and frees itself. */
+void call_open(struct gateway *g, struct rpc_call *rpc, struct span path,
+    const struct caller *caller);
+/* From an effect: encode the answer's message. */
+int call_reply(struct call *c, const struct pb_msgdesc_s *fields,
+    const void *message, struct fault *f) MUST_CHECK;
+#define CALL_REPLY(c, type, message, f) call_reply(c, type##_fields, message, f)
+/*
+ * From an answer, as its last act: this call goes on. What the client sent
+ * early is told before it returns, so c may have ended by then. events may be
+ * NULL when call_finish() follows in the same breath.
+ */
+void call_take(struct call *c, const struct call_events *events, void *work);
+/* Encode and send one message of a call that was taken over. */
+int call_send(struct call *c, const struct pb_msgdesc_s *fields,
+    const void *message, struct fault *f) MUST_CHECK;
+/* The end: f NULL is success. c is freed later; do not touch it again. */
+void call_finish(struct call *c, const struct fault *f);
+/* Append to the record's detail; what does not fit is cut. */
+void call_note(struct call *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* End all that run, at the end of the gateway. */
+void call_end_all(struct gateway *g, const struct fault *f);
+/* The tick's commit; for loop_on_commit(). */
+void call_commit(void *owner);
+
+#endif

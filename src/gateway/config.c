@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The settings file: YAML, every key optional, an unknown one refused with
+ * its place.
+ *   parked: 1                     clones kept for each template in use
+ *   prewarm: true                 the default size is always in use
+ *   accelerator: auto             auto, tcg, kvm
+ *   memory_reserve_mib: 256       of the host, never given away
+ *   token_life_s: 3600
+ *   trust_domain: nacre.local
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/inner.h"
+#include "yaml/yaml.h"
+
+enum {
+	PARKED_MOST = 16,
+};
+
+void
+config_defaults(struct config *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->parked = 1;
+	c->prewarm = true;
+	c->memory_reserve_mib = 256;
+	c->token_life_s = IDENTITY_LIFE_MOST_S;
+	(void)text_copy(c->accelerator, sizeof(c->accelerator),
+	    SPAN_LIT("auto"));
+	(void)text_copy(c->trust_domain, sizeof(c->trust_domain),
+	    SPAN_LIT("nacre.local"));
+}
+
+static bool
+take_number(const struct yaml_node *n, uint64_t least, uint64_t most,
+    uint32_t *out)
+{
+	uint64_t v;
+
+	if (!yaml_uint(n, most, &v) || v < least)
+		return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+static bool
+take_accelerator(const struct yaml_node *n, struct config *c)
+{
+	struct span s;
+
+	return yaml_str(n, &s) &&
+	    (span_is(s, "auto") || span_is(s, "tcg") || span_is(s, "kvm")) &&
+	    text_copy(c->accelerator, sizeof(c->accelerator), s);
+}
+
+static bool
+take_domain(const struct yaml_node *n, struct config *c)
+{
+	struct span s;
+
+	return yaml_str(n, &s) && identity_is_domain(s) &&
+	    text_copy(c->trust_domain, sizeof(c->trust_domain), s);
+}
+
+/* NULL: taken; else what the key wants. */
+static const char *
+take(const struct yaml_node *n, struct config *c)
+{
+	if (span_is(n->key, "parked"))
+		return take_number(n, 0, PARKED_MOST, &c->parked) ? NULL
+								  : "0 to 16";
+	if (span_is(n->key, "prewarm"))
+		return yaml_bool(n, &c->prewarm) ? NULL : "true or false";
+	if (span_is(n->key, "accelerator"))
+		return take_accelerator(n, c) ? NULL : "auto, tcg or kvm";
+	if (span_is(n->key, "memory_reserve_mib"))
+		return take_number(n, 0, 1 << 24, &c->memory_reserve_mib)
+		    ? NULL
+		    : "a number of MiB";
+	if (span_is(n->key, "token_life_s"))
+		return take_number(n, IDENTITY_LIFE_LEAST_S,
+			   IDENTITY_LIFE_MOST_S, &c->token_life_s)
+		    ? NULL
+		    : "60 to 3600";
+	if (span_is(n->key, "trust_domain"))
+		return take_domain(n, c) ? NULL : "1 to 64 of a-z 0-9 . _ -";
+	return "";
+}
+
+static int
+take_all(const struct yaml_node *root, struct config *c,
+    struct yaml_errors *errors, struct fault *f)
+{
+	const struct yaml_node *n;
+
+	if (!yaml_is(root, YAML_MAP))
+		return fault_set(f, FAULT_INVALID, "it is not a map of keys");
+	for (n = yaml_first(root); n != NULL; n = yaml_next(n)) {
+		const char *want = take(n, c);
+
+		if (want == NULL)
+			continue;
+		if (*want == '\0')
+			yaml_error(errors, n->key_line, n->key_column,
+			    "unknown key '%.*s'", (int)n->key.len,
+			    (const char *)n->key.ptr);
+		else
+			yaml_error(errors, n->line, n->column,
+			    "'%.*s' must be %s", (int)n->key.len,
+			    (const char *)n->key.ptr, want);
+	}
+	return errors->count > 0 ? yaml_fault(errors, FAULT_INVALID, f) : 0;
+}
+
+int
+config_read(struct config *c, const char *path, struct fault *f)
+{
+	struct yaml_errors *errors = must_alloc(sizeof(*errors));
+	const struct yaml_node *root = NULL;
+	struct arena a;
+	struct buf b;
+	int rc;
+
+	yaml_errors_init(errors);
+	arena_init(&a, 8 << 20);
+	buf_init(&b, YAML_BYTES);
+	rc = file_read(AT_FDCWD, path, &b, f);
+	if (rc == 0)
+		rc = yaml_parse(buf_span(&b), &a, &root, errors, f);
+	if (rc == 0)
+		rc = take_all(root, c, errors, f);
+	buf_release(&b);
+	arena_release(&a);
+	free(errors);
+	return rc < 0 ? fault_prefix(f, "config '%s'", path) : 0;
+}

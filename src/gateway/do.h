@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rows of methods.def do, by file. */
+#ifndef GATEWAY_DO_H
+#define GATEWAY_DO_H
+
+#include "gateway/call.h"
+
+/* do_gateway.c */
+int do_health(struct call *c, struct fault *f) MUST_CHECK;
+int do_gateway_info(struct call *c, struct fault *f) MUST_CHECK;
+int do_status(struct call *c, struct fault *f) MUST_CHECK;
+void do_stop_gateway_answer(struct call *c);
+int do_unserved(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_create.c */
+int do_create_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_create(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_sandbox.c */
+int do_get(struct call *c, struct fault *f) MUST_CHECK;
+int do_list(struct call *c, struct fault *f) MUST_CHECK;
+int do_delete(struct call *c, struct fault *f) MUST_CHECK;
+void do_delete_answer(struct call *c);
+int do_stop(struct call *c, struct fault *f) MUST_CHECK;
+int do_start(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_describe.c */
+int do_describe_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_describe_answer(struct call *c);
+void do_console_answer(struct call *c);
+
+/* do_exec.c */
+int do_exec_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_exec_interactive_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_exec_answer(struct call *c);
+
+/* do_files.c */
+int do_put_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_put_answer(struct call *c);
+int do_get_files_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_get_files_answer(struct call *c);
+
+/* watch.c */
+int do_watch_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_watch_answer(struct call *c);
+
+/* do_logs.c */
+int do_logs(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_image.c */
+int do_import_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_import_answer(struct call *c);
+int do_images(struct call *c, struct fault *f) MUST_CHECK;
+int do_image_delete_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_image_delete(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_audit.c */
+int do_audit(struct call *c, struct fault *f) MUST_CHECK;
+
+#endif

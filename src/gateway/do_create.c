@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CreateSandbox: everything that can be wrong is found before a row is
+ * written; the row is durable before a machine is touched; the answer says
+ * PROVISIONING, and the sandbox is on its way whatever becomes of the caller.
+ */
+#include <string.h>
+
+#include "gateway/do.h"
+#include "gateway/fleet.h"
+#include "gateway/object.h"
+#include "gateway/plan.h"
+#include "gateway/sandbox.h"
+#include "gateway/vm.h"
+#include "wire/wire.h"
+
+enum {
+	LOG_LEVEL = 32,
+	TEMPLATE_TEXT = 1024,
+};
+
+struct create {
+	struct store_sandbox row;
+	nacre_store_v1_Plan plan;
+};
+
+static const struct pair *
+pairs(const void *entries)
+{
+	return entries; /* plan.c and object.c assert that they are one form */
+}
+
+static int
+unserved(const char *field, struct fault *f)
+{
+	fault_set(f, FAULT_UNIMPLEMENTED, "%s is not served by this gateway",
+	    field);
+	(void)text_copy(f->field, sizeof(f->field), span_str(field));
+	return -1;
+}
+
+static bool
+is_set(const char *s)
+{
+	return s != NULL && *s != '\0';
+}
+
+static int
+check_served(const openshell_v1_SandboxSpec *s, struct fault *f)
+{
+	const openshell_v1_SandboxTemplate *t = &s->template;
+
+	if (s->providers_count > 0)
+		return unserved("providers", f);
+	if (s->resource_requirements.has_gpu)
+		return unserved("resource_requirements.gpu", f);
+	if (is_set(t->runtime_class_name))
+		return unserved("template.runtime_class_name", f);
+	if (is_set(t->agent_socket))
+		return unserved("template.agent_socket", f);
+	if (t->user_namespaces)
+		return unserved("template.user_namespaces", f);
+	if (wire_span(t->driver_config).len > 0)
+		return unserved("template.driver_config", f);
+	return 0;
+}
+
+static int
+check_spec(const openshell_v1_CreateSandboxRequest *ask, struct fault *f)
+{
+	const openshell_v1_SandboxSpec *s = &ask->spec;
+	const openshell_v1_SandboxTemplate *t = &s->template;
+
+	if (!ask->has_spec || !s->has_template || !is_set(t->image))
+		return fault_field(f, "image",
+		    "the image to start from is missing");
+	if (s->log_level != NULL && strlen(s->log_level) > LOG_LEVEL)
+		return fault_field(f, "log_level", "log_level is too long");
+	if (check_served(s, f) < 0 ||
+	    check_labels(pairs(ask->labels), ask->labels_count, "labels", f) <
+		0 ||
+	    check_annotations(pairs(ask->annotations), ask->annotations_count,
+		"annotations", f) < 0 ||
+	    check_annotations(pairs(t->labels), t->labels_count,
+		"template.labels", f) < 0 ||
+	    check_annotations(pairs(t->annotations), t->annotations_count,
+		"template.annotations", f) < 0 ||
+	    check_environment(pairs(t->environment), t->environment_count,
+		"template.environment", f) < 0 ||
+	    check_environment(pairs(s->environment), s->environment_count,
+		"environment", f) < 0)
+		return -1;
+	return check_command(s->command, s->command_count, LIMIT_ARGS,
+	    "command", f);
+}
+
+/* Two words, as clients that name nothing expect. */
+static void
+make_name(char out[LIMIT_NAME + 1])
+{
+	static const char *const first[] = { "amber", "brisk", "calm", "clear",
+		"eager", "fair", "gentle", "keen", "lucid", "merry", "noble",
+		"quiet", "rapid", "solid", "sunny", "vivid" };
+	static const char *const second[] = { "cove", "coral", "dune", "fern",
+		"finch", "grove", "heron", "inlet", "kelp", "lark", "otter",
+		"pearl", "reef", "shell", "tide", "wren" };
+	uint8_t r[4];
+
+	random_bytes(r, sizeof(r));
+	(void)text_fmt(out, LIMIT_NAME + 1, "%s-%s-%02x%02x",
+	    first[r[0] % NELEM(first)], second[r[1] % NELEM(second)], r[2],
+	    r[3]);
+}
+
+static int
+set_name(struct call *c, const openshell_v1_CreateSandboxRequest *ask,
+    struct store_sandbox *row, struct fault *f)
+{
+	if (is_set(ask->name)) {
+		if (check_name(ask->name, "name", f) < 0)
+			return -1;
+		(void)text_copy(row->name, sizeof(row->name),
+		    span_str(ask->name));
+	} else {
+		make_name(row->name);
+	}
+	(void)text_copy(c->sandbox, sizeof(c->sandbox), span_str(row->name));
+	return 0;
+}
+
+static int
+set_image(struct call *c, const char *name, struct image_info *image,
+    struct store_sandbox *row, struct fault *f)
+{
+	if (!name_valid(span_str(name), LIMIT_NAME))
+		fault_set(f, FAULT_NOT_FOUND, "image '%.64s' not found", name);
+	else if (image_find(&c->g->images, name, &c->arena, image, f) == 0) {
+		(void)text_copy(row->image, sizeof(row->image), span_str(name));
+		(void)text_copy(row->image_digest, sizeof(row->image_digest),
+		    span_str(image->digest));
+		return 0;
+	}
+	if (f->code == FAULT_NOT_FOUND) {
+		fault_clear(f);
+		fault_set(f, FAULT_NOT_FOUND, "image '%.64s' not found", name);
+		c->hint = "'nacre image list' shows what is there, 'nacre "
+			  "image import NAME PATH' brings more";
+	}
+	return -1;
+}
+
+static int
+set_size(struct call *c, const openshell_v1_SandboxTemplate *t,
+    struct store_sandbox *row, struct fault *f)
+{
+	struct resources r;
+	uint32_t n = 0;
+
+	if (check_resources(wire_span(t->resources), &r, f) < 0 ||
+	    check_size(&r, f) < 0)
+		return -1;
+	row->cpus = r.cpus;
+	row->memory_mib = r.memory_mib;
+	if (fleet_check_memory(c->g, &r, f) < 0) {
+		c->hint = "stop a sandbox, or ask for less memory";
+		return -1;
+	}
+	if (store_sandbox_total(c->g->store, &n, f) < 0)
+		return -1;
+	if (n >= GATEWAY_SANDBOXES)
+		return fault_set(f, FAULT_LIMIT, "there are %u sandboxes",
+		    (unsigned)n);
+	return 0;
+}
+
+static int
+encode_plan(struct call *c, struct create *k, struct fault *f)
+{
+	struct buf b;
+	int rc;
+
+	buf_init(&b, LIMIT_MESSAGE);
+	rc = WIRE_ENCODE(nacre_store_v1_Plan, &k->plan, &b, f);
+	if (rc == 0)
+		k->row.plan = arena_dup(&c->arena, buf_span(&b));
+	buf_release(&b);
+	return rc;
+}
+
+int
+do_create_decide(struct call *c, struct fault *f)
+{
+	const openshell_v1_CreateSandboxRequest *ask = c->ask;
+	struct create *k = arena_get(&c->arena, sizeof(*k));
+	struct store_sandbox there;
+	struct image_info image;
+
+	BUG_IF(k == NULL);
+	c->work = k;
+	if (check_workspace(ask->workspace, f) < 0 ||
+	    set_name(c, ask, &k->row, f) < 0 || check_spec(ask, f) < 0 ||
+	    set_image(c, ask->spec.template.image, &image, &k->row, f) < 0 ||
+	    set_size(c, &ask->spec.template, &k->row, f) < 0 ||
+	    plan_make(&ask->spec, &image, &c->arena, &k->plan, f) < 0)
+		return -1;
+	call_note(c, "image %s, %u cpus, %u MiB, user %s", k->row.image,
+	    k->row.cpus, k->row.memory_mib, k->plan.user);
+	if (store_sandbox_by_name(c->g->store, k->row.name, &c->arena, &there,
+		f) == 0) {
+		c->hint = "choose another name, or delete that one first";
+		return fault_set(f, FAULT_EXISTS, "sandbox '%s' already exists",
+		    k->row.name);
+	}
+	if (f->code != FAULT_NOT_FOUND)
+		return -1;
+	fault_clear(f);
+	if (encode_plan(c, k, f) < 0)
+		return -1;
+	return object_keep(ask, &c->arena, &k->row.object, &k->row.labels, f);
+}
+
+int
+do_create(struct call *c, struct fault *f)
+{
+	struct create *k = c->work;
+	openshell_v1_SandboxResponse reply =
+	    openshell_v1_SandboxResponse_init_zero;
+	enum state_verdict verdict;
+
+	uuid_make(k->row.id);
+	(void)text_copy(c->sandbox_id, sizeof(c->sandbox_id),
+	    span_str(k->row.id));
+	k->row.created_ms = clock_wall_ms();
+	k->row.version = 1;
+	k->row.state = STATE_STOPPED;
+	if (store_sandbox_insert(c->g->store, &k->row, f) < 0 ||
+	    sandbox_move(c->g, &k->row, EVENT_START, NULL, &verdict, f) < 0)
+		return -1;
+	fleet_reserve(c->g, &k->row);
+	if (store_sandbox_update(c->g->store, &k->row, f) < 0)
+		return -1;
+	reply.has_sandbox = true;
+	if (object_of(&k->row, &c->arena, &reply.sandbox, f) < 0)
+		return -1;
+	return CALL_REPLY(c, openshell_v1_SandboxResponse, &reply, f);
+}

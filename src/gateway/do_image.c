@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images: listed and deleted here, imported by a process of their own, so
+ * that what a stranger's archive does to it stays in it. Its progress comes
+ * as lines of JSON. An import whose client leaves goes on to its end: it was
+ * asked for and is in the record.
+ */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "confine/confine.h"
+#include "gateway/check.h"
+#include "gateway/do.h"
+#include "json/json.h"
+#include "proto/nacre_v1.pb.h"
+
+enum {
+	LINES = 256 << 10, /* of JSON that wait */
+	IMPORTS = 4,       /* at once */
+};
+
+struct import {
+	struct gateway *g;
+	struct call *call; /* NULL when the client has left */
+	struct child child;
+	struct watch out;
+	struct buf lines;
+	struct fault fault; /* as the child said it */
+	bool done;          /* it named its image */
+	bool out_ended;
+	bool exited;
+	int status;
+	char name[LIMIT_NAME + 1];
+};
+
+static void
+free_import(void *p)
+{
+	struct import *im = p;
+
+	buf_release(&im->lines);
+	free(im);
+}
+
+static int
+fill_image(const struct image_info *i, struct arena *a, nacre_v1_Image *out,
+    struct fault *f)
+{
+	out->name = arena_str(a, span_str(i->name));
+	out->digest = arena_str(a, span_str(i->digest));
+	out->size_bytes = i->size_bytes;
+	out->entries = i->entries;
+	out->created_ms = i->imported_ms;
+	out->user = arena_str(a, span_str(i->config.user));
+	out->workdir = arena_str(a, span_str(i->config.workdir));
+	/* nanopb does not write through its pointers. */
+	out->entrypoint = (char **)(uintptr_t)i->config.entrypoint;
+	out->cmd = (char **)(uintptr_t)i->config.cmd;
+	while (out->entrypoint != NULL &&
+	    out->entrypoint[out->entrypoint_count] != NULL)
+		out->entrypoint_count++;
+	while (out->cmd != NULL && out->cmd[out->cmd_count] != NULL)
+		out->cmd_count++;
+	return out->workdir == NULL
+	    ? fault_set(f, FAULT_LIMIT, "the answer is too long")
+	    : 0;
+}
+
+int
+do_images(struct call *c, struct fault *f)
+{
+	nacre_v1_ListImagesReply reply = nacre_v1_ListImagesReply_init_zero;
+	struct image_info *list = NULL;
+	size_t n = 0;
+
+	if (image_list(&c->g->images, &c->arena, &list, &n, f) < 0)
+		return -1;
+	reply.images = arena_get(&c->arena, (n + 1) * sizeof(*reply.images));
+	if (reply.images == NULL)
+		return fault_set(f, FAULT_LIMIT, "too many images");
+	for (size_t i = 0; i < n; i++) {
+		if (fill_image(&list[i], &c->arena, &reply.images[i], f) < 0)
+			return -1;
+	}
+	reply.images_count = (pb_size_t)n;
+	return CALL_REPLY(c, nacre_v1_ListImagesReply, &reply, f);
+}
+
+int
+do_image_delete_decide(struct call *c, struct fault *f)
+{
+	const nacre_v1_DeleteImageRequest *ask = c->ask;
+	struct image_info image;
+	char user[LIMIT_NAME + 1] = "";
+	bool used = false;
+
+	call_note(c, "%.64s", ask->name == NULL ? "" : ask->name);
+	if (check_name(ask->name, "name", f) < 0)
+		return -1;
+	if (image_find(&c->g->images, ask->name, &c->arena, &image, f) < 0) {
+		c->hint = "'nacre image list' shows what is there";
+		return -1;
+	}
+	if (store_sandbox_uses(c->g->store, image.digest, &used, user, f) < 0)
+		return -1;
+	if (used) {
+		c->hint = "delete the sandboxes that use it first";
+		return fault_set(f, FAULT_REFUSED,
+		    "image '%s' is in use by sandbox '%s'", ask->name, user);
+	}
+	return 0;
+}
+
+static bool
+in_use(void *arg, const char *digest)
+{
+	struct gateway *g = arg;
+	struct fault f = { 0 };
+	char user[LIMIT_NAME + 1];
+	bool used = true;
+
+	if (store_sandbox_uses(g->store, digest, &used, user, &f) < 0)
+		log_warn(&f, "cannot tell whether an image is in use");
+	return used;
+}
+
+int
+do_image_delete(struct call *c, struct fault *f)
+{
+	const nacre_v1_DeleteImageRequest *ask = c->ask;
+	nacre_v1_DeleteImageReply reply = nacre_v1_DeleteImageReply_init_zero;
+	uint64_t freed = 0;
+
+	if (image_delete(&c->g->images, ask->name, in_use, c->g, &freed, f) < 0)
+		return -1;
+	reply.deleted = true;
+	return CALL_REPLY(c, nacre_v1_DeleteImageReply, &reply, f);
+}
+
+/* ---- import ---- */
+
+int
+do_import_decide(struct call *c, struct fault *f)
+{
+	const nacre_v1_ImportImageRequest *ask = c->ask;
+	struct image_info there;
+	struct stat st;
+
+	call_note(c, "%.64s from %.512s", ask->name == NULL ? "" : ask->name,
+	    ask->path == NULL ? "" : ask->path);
+	if (check_name(ask->name, "name", f) < 0)
+		return -1;
+	if (ask->path == NULL || ask->path[0] != '/' ||
+	    strlen(ask->path) >= LIMIT_PATH)
+		return fault_field(f, "path", "the path must be absolute");
+	if (stat(ask->path, &st) < 0) {
+		fault_sys(f, "cannot open '%.128s'", ask->path);
+		if (errno == ENOENT || errno == ENOTDIR)
+			f->code = FAULT_NOT_FOUND;
+		return -1;
+	}
+	if (ask->replace)
+		return 0;
+	if (image_find(&c->g->images, ask->name, &c->arena, &there, f) == 0) {
+		c->hint = "choose another name, or say --replace";
+		return fault_set(f, FAULT_EXISTS, "image '%s' already exists",
+		    ask->name);
+	}
+	if (f->code != FAULT_NOT_FOUND)
+		return -1;
+	fault_clear(f);
+	return 0;
+}
+
+static void
+take_error(struct import *im, const struct json_value *error)
+{
+	enum fault_code code = FAULT_NONE;
+	const char *text = "the import failed";
+	const char *reason = "";
+	const char *field = "";
+
+	if (json_cstr(json_get(error, "code"), &reason))
+		code = fault_from_reason(reason);
+	if (!json_cstr(json_get(error, "message"), &text))
+		text = "the import failed";
+	fault_clear(&im->fault);
+	fault_set(&im->fault, code == FAULT_NONE ? FAULT_SYSTEM : code,
+	    "%.220s", text);
+	if (json_cstr(json_get(error, "place"), &field))
+		(void)text_copy(im->fault.field, sizeof(im->fault.field),
+		    span_str(field));
+}
+
+static void
+tell_progress(struct import *im, const struct json_value *v)
+{
+	nacre_v1_ImportImageEvent e = nacre_v1_ImportImageEvent_init_zero;
+	struct fault ignored = { 0 };
+	const char *phase = "";
+
+	/* A slow client misses progress, nothing else. */
+	if (im->call == NULL || im->call->rpc == NULL ||
+	    rpc_room(im->call->rpc) == 0 ||
+	    !json_cstr(json_get(v, "phase"), &phase))
+		return;
+	e.phase = arena_str(&im->call->arena, span_str(phase));
+	(void)!json_uint(json_get(v, "bytes"), INT64_MAX, &e.bytes);
+	(void)!json_uint(json_get(v, "entries"), INT64_MAX, &e.entries);
+	if (e.phase == NULL ||
+	    call_send(im->call, nacre_v1_ImportImageEvent_fields, &e,
+		&ignored) < 0)
+		log_debug("progress was not told");
+}
+
+static void
+take_line(struct import *im, struct span line)
+{
+	const struct json_value *v = NULL;
+	struct fault f = { 0 };
+	struct arena a;
+
+	arena_init(&a, LINES);
+	if (json_parse(line, &a, &v, &f) < 0)
+		log_warn(&f, "an import said something odd");
+	else if (json_get(v, "error") != NULL)
+		take_error(im, json_get(v, "error"));
+	else if (json_get(v, "image") != NULL)
+		im->done = true;
+	else
+		tell_progress(im, v);
+	arena_release(&a);
+}
+
+static void
+take_lines(struct import *im)
+{
+	for (;;) {
+		struct span s = buf_span(&im->lines);
+		size_t n = span_find(s, '\n');
+
+		if (n == s.len)
+			return;
+		take_line(im, span_of(s.ptr, n));
+		buf_eat(&im->lines, n + 1);
+	}
+}
+
+static void
+tell_image(struct import *im)
+{
+	nacre_v1_ImportImageEvent e = nacre_v1_ImportImageEvent_init_zero;
+	struct call *c = im->call;
+	struct image_info image;
+
+	if (c == NULL)
+		return;
+	if (image_find(&im->g->images, im->name, &c->arena, &image,
+		&im->fault) < 0 ||
+	    fill_image(&image, &c->arena, &e.image, &im->fault) < 0)
+		return;
+	e.phase = arena_str(&c->arena, SPAN_LIT("done"));
+	e.has_image = true;
+	e.bytes = image.content_bytes;
+	e.entries = image.entries;
+	(void)!call_send(c, nacre_v1_ImportImageEvent_fields, &e, &im->fault);
+}
+
+static void
+check_end(struct import *im)
+{
+	if (!im->exited || !im->out_ended)
+		return;
+	if (im->done && im->status == 0)
+		tell_image(im);
+	else if (im->fault.code == FAULT_NONE)
+		fault_set(&im->fault, FAULT_SYSTEM,
+		    "the import ended without a word (status %d)", im->status);
+	if (im->fault.code != FAULT_NONE)
+		log_warn(&im->fault, "import of image '%s'", im->name);
+	if (im->call != NULL)
+		call_finish(im->call,
+		    im->fault.code == FAULT_NONE ? NULL : &im->fault);
+	im->g->imports--;
+	loop_bury(im->g->loop, im, free_import);
+}
+
+static void
+end_output(struct import *im)
+{
+	int fd = im->out.fd;
+
+	loop_unwatch(&im->out);
+	fd_close(&fd);
+	im->out_ended = true;
+	check_end(im);
+}
+
+static void
+on_output(struct watch *w, unsigned events)
+{
+	struct import *im = CONTAINER_OF(w, struct import, out);
+	uint8_t *at = buf_room(&im->lines, 8192);
+	ssize_t n;
+
+	(void)events;
+	if (at == NULL) {
+		buf_clear(&im->lines); /* a line without end is not ours */
+		return;
+	}
+	n = read(w->fd, at, 8192);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		end_output(im);
+		return;
+	}
+	buf_grew(&im->lines, (size_t)n);
+	take_lines(im);
+}
+
+static void
+on_exited(struct child *child, int status)
+{
+	struct import *im = CONTAINER_OF(child, struct import, child);
+
+	im->exited = true;
+	im->status = status;
+	check_end(im);
+}
+
+static void
+on_gone(struct call *c)
+{
+	struct import *im = c->work;
+
+	im->call = NULL;
+}
+
+static const struct call_events events = {
+	.gone = on_gone,
+};
+
+/* Between fork and exec only raw calls. */
+static _Noreturn void
+become_import(char *const argv[], char *const env[], int out)
+{
+	const int keep[] = { 0, 1, 2 };
+	int null = open("/dev/null", O_RDONLY);
+
+	(void)dup2(null, STDIN_FILENO);
+	(void)dup2(out, STDOUT_FILENO);
+	(void)setsid();
+	(void)confine_signals_reset();
+	(void)confine_close_except(keep, NELEM(keep));
+	(void)execve(argv[0], argv, env);
+	_exit(127);
+}
+
+static int
+start(struct import *im, const nacre_v1_ImportImageRequest *ask,
+    struct fault *f)
+{
+	/* One thread; nobody changes the environment. */
+	const char *path = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe) */
+	struct arena *a = &im->call->arena;
+	char *argv[9] = { NULL };
+	char *env[2] = { NULL };
+	int ends[2];
+	pid_t pid;
+
+	argv[0] = arena_fmt(a, "%s/nacre-image", im->g->bin);
+	argv[1] = arena_str(a, SPAN_LIT("import"));
+	argv[2] = arena_str(a, SPAN_LIT("--store"));
+	argv[3] = arena_fmt(a, "%s/images", im->g->state);
+	argv[4] = arena_str(a, SPAN_LIT("--name"));
+	argv[5] = im->name;
+	argv[6] = ask->path;
+	env[0] = arena_fmt(a, "PATH=%s", path == NULL ? "/usr/bin:/bin" : path);
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return fault_sys(f, "cannot make a pipe");
+	pid = fork();
+	if (pid == 0)
+		become_import(argv, env, ends[1]);
+	fd_close(&ends[1]);
+	if (pid < 0) {
+		fd_close(&ends[0]);
+		return fault_sys(f, "cannot start an import");
+	}
+	if (fd_nonblock(ends[0], f) < 0 ||
+	    loop_watch(im->g->loop, &im->out, ends[0], LOOP_IN, f) < 0) {
+		fd_close(&ends[0]);
+		(void)kill(pid, SIGKILL);
+		return -1;
+	}
+	if (loop_child(im->g->loop, &im->child, pid, f) < 0) {
+		(void)kill(pid, SIGKILL);
+		im->exited = true;
+		im->fault = *f;
+		return 0; /* its output ends, and so does this */
+	}
+	return 0;
+}
+
+void
+do_import_answer(struct call *c)
+{
+	const nacre_v1_ImportImageRequest *ask = c->ask;
+	struct import *im;
+	struct fault f = { 0 };
+
+	if (c->g->imports >= IMPORTS) {
+		fault_set(&f, FAULT_BUSY, "%d imports run already", IMPORTS);
+		call_finish(c, &f);
+		return;
+	}
+	im = must_alloc(sizeof(*im));
+	im->g = c->g;
+	im->call = c;
+	im->out.ready = on_output;
+	im->child.exited = on_exited;
+	buf_init(&im->lines, LINES);
+	(void)text_copy(im->name, sizeof(im->name), span_str(ask->name));
+	if (start(im, ask, &f) < 0) {
+		free_import(im);
+		call_finish(c, &f);
+		return;
+	}
+	c->g->imports++;
+	call_take(c, &events, im);
+}

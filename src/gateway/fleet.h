@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fleet: templates (one a machine size), the clones that wait parked, and
+ * the way from a row that starts to a machine that runs it.
+ */
+#ifndef GATEWAY_FLEET_H
+#define GATEWAY_FLEET_H
+
+#include "gateway/check.h"
+#include "gateway/inner.h"
+#include "machine/machine.h"
+
+struct vm;
+
+struct fleet_paths {
+	char keeper[LIMIT_PATH]; /* the program */
+	char kernel[LIMIT_PATH];
+	char initramfs[LIMIT_PATH];
+	char guest[LIMIT_PATH];
+	char cache[LIMIT_PATH];
+	char keepers[LIMIT_PATH]; /* their sockets */
+	char images[LIMIT_PATH];
+	char sandboxes[LIMIT_PATH];
+};
+void fleet_paths(const struct gateway *g, struct fleet_paths *p);
+
+/* Folders, the default template, keepers of an earlier gateway. */
+int fleet_open(struct gateway *g, struct fault *f) MUST_CHECK;
+void fleet_close(struct gateway *g);
+
+/* Is there memory on the host for one more? Else BUSY. */
+int fleet_check_memory(const struct gateway *g, const struct resources *r,
+    struct fault *f) MUST_CHECK;
+/* In the transaction of a create or start: mark a parked clone for the row
+ * (row->machine), when there is one. Writes nothing itself. */
+void fleet_reserve(struct gateway *g, struct store_sandbox *row);
+/* A row that starts and has no machine: begin one. */
+void fleet_launch(struct gateway *g, struct store_sandbox *row);
+/* A row that starts and has one: take the next step. */
+void fleet_continue(struct gateway *g, const struct store_sandbox *row,
+    struct vm *vm);
+/* A machine failed before its guest called in: a cold one instead? */
+bool fleet_retry(struct gateway *g, struct store_sandbox *row,
+    const struct vm *vm);
+/* Something came, went or changed its phase: look at the parked clones. */
+void fleet_changed(struct gateway *g);
+/* vm_adopt() has come to its end, in one way or the other. */
+void fleet_adopted(struct gateway *g, struct vm *vm);
+/* Disk, log and folder of a sandbox. */
+int fleet_remove_files(struct gateway *g, const char *id,
+    struct fault *f) MUST_CHECK;
+size_t fleet_parked(struct gateway *g);
+/* What is known of the machines: any template, or NULL. */
+const struct machine_template *fleet_facts(const struct gateway *g);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the gateway: the one object that all files of this room share.
+ * Nouns have headers of their own; main.c makes it and nothing else does.
+ */
+#ifndef GATEWAY_INNER_H
+#define GATEWAY_INNER_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+#include "identity/identity.h"
+#include "image/image.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+#include "store/store.h"
+#include "tls/tls.h"
+
+#define GATEWAY_VERSION "0.1.0"
+
+enum {
+	GATEWAY_CLIENTS = 256,    /* connections on the socket */
+	GATEWAY_CALLS = 1024,     /* calls that run */
+	GATEWAY_SANDBOXES = 4096, /* rows */
+	GATEWAY_PENDING = 256,    /* sandboxes to settle after a commit */
+};
+
+struct vm;
+struct template;
+struct call;
+struct client;
+struct watcher;
+
+/* config.c; the file is optional and so is every key in it. */
+struct config {
+	uint32_t parked;             /* clones kept for each template in use */
+	uint32_t memory_reserve_mib; /* of the host, left alone */
+	uint32_t token_life_s;
+	bool prewarm;        /* the default size counts as in use */
+	char accelerator[8]; /* "auto", "tcg", "kvm" */
+	char trust_domain[IDENTITY_DOMAIN + 1];
+};
+
+struct gateway {
+	struct loop *loop;
+	struct store *store;
+	struct image_store images;
+	struct config config;
+	char state[LIMIT_PATH]; /* absolute */
+	char bin[LIMIT_PATH];   /* folder of the programs */
+	char guest[LIMIT_PATH]; /* folder of kernel and initramfs */
+	char socket[LIMIT_PATH];
+	int lock;
+	int64_t started_ms;
+	struct tls_key tunnel_key; /* of the control tunnels' TLS */
+	struct tls_key token_key;  /* of the launch tokens */
+
+	/* server.c */
+	struct watch listener;
+	struct timer listen_again;
+	struct client *clients;
+	size_t clients_n;
+
+	/* call.c */
+	struct call *calls;
+	size_t calls_n;
+	struct fault commit_fault; /* of this tick's commit */
+
+	/* sandbox.c: who is looked at again after the commit */
+	char pending[GATEWAY_PENDING][LIMIT_ID + 1];
+	size_t pending_n;
+	bool pending_all;
+	struct deferred settle;
+	struct deferred wake; /* a tick must follow: something was written */
+	struct timer settle_again;
+
+	/* fleet.c */
+	struct vm *vms; /* LIMIT_VMS of them */
+	struct template *templates;
+	struct timer fleet_timer;
+
+	struct timer crash;       /* crash.c */
+	struct watcher *watchers; /* watch.c */
+	unsigned imports;         /* do_image.c */
+	/* stop.c */
+	bool stopping;     /* clean stop under way */
+	bool stopping_all; /* with the sandboxes */
+	bool answers_sent;
+	int64_t stop_by_ms;
+	struct timer stop_timer;
+	char supervisor_digest[65]; /* of the guest file; main.c */
+};
+
+/* config.c */
+void config_defaults(struct config *c);
+int config_read(struct config *c, const char *path, struct fault *f) MUST_CHECK;
+
+/* keys.c: make or read both keys of the state folder. */
+int keys_open(struct gateway *g, struct fault *f) MUST_CHECK;
+
+/* server.c */
+int server_open(struct gateway *g, struct fault *f) MUST_CHECK;
+void server_close(struct gateway *g);
+
+/* stop.c: the end that was asked for. */
+void stop_begin(struct gateway *g, bool sandboxes);
+
+/* A version 4 UUID in text form. */
+void uuid_make(char out[LIMIT_ID + 1]);
+/* state/sandboxes/<id>, with more behind it; false when too long. */
+bool sandbox_path(const struct gateway *g, const char *id, const char *name,
+    char *out, size_t size);
+
+/*
+ * crash.c: for the tests of DESIGN 9. With NACRE_CRASH_AT=<point> in the
+ * environment the process kills itself when it comes to that point:
+ *   after_row  after_keeper  after_restore  after_session
+ *   after_first_instruction  during_exec  after_stop_row  before_delete_row
+ */
+void crash_at(const char *point);
+/* The same, after a while; once. */
+void crash_later(struct gateway *g, const char *point, int64_t delay_ms);
+
+#endif

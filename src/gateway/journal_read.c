@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines out of the journal. A reader remembers its segment by inode: when the
+ * file under "log" is another one, its own is log.1 now; when it is neither,
+ * it was lapped and goes on with the oldest bytes that are left.
+ */
+#include <sys/stat.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/journal.h"
+#include "gateway/journal_inner.h"
+
+struct output {
+	bool (*each)(void *owner, const struct journal_line *line);
+	void *owner;
+};
+
+void
+journal_reader_init(struct journal_reader *r, const char *id)
+{
+	memset(r, 0, sizeof(*r));
+	(void)text_copy(r->id, sizeof(r->id), span_str(id));
+	for (size_t i = 0; i < NELEM(r->line); i++)
+		buf_init(&r->line[i].text, JOURNAL_LINE);
+}
+
+void
+journal_reader_release(struct journal_reader *r)
+{
+	for (size_t i = 0; i < NELEM(r->line); i++)
+		buf_release(&r->line[i].text);
+}
+
+/* Tell the line of that stream; false: it must be told again. */
+static bool
+tell(struct journal_reader *r, bool is_error, const struct output *o)
+{
+	char safe[4 * JOURNAL_LINE + 1];
+	struct journal_line line = {
+		.time_ms = r->line[is_error].time_ms,
+		.is_error = is_error,
+		.text = buf_span(&r->line[is_error].text),
+	};
+
+	if (line.text.len > 0 && line.text.ptr[line.text.len - 1] == '\r')
+		line.text.len--;
+	if (!utf8_valid(line.text) || span_find(line.text, 0) < line.text.len) {
+		text_escape(line.text, safe, sizeof(safe));
+		line.text = span_str(safe);
+	}
+	if (!o->each(o->owner, &line))
+		return false;
+	buf_clear(&r->line[is_error].text);
+	r->line[is_error].whole = false;
+	return true;
+}
+
+/* Use the bytes of one record from r->taken on; false: the receiver is full. */
+static bool
+use_record(struct journal_reader *r, const struct journal_record *rec,
+    const struct output *o)
+{
+	struct buf *text = &r->line[rec->is_error].text;
+	struct fault ignored = { 0 };
+
+	while (r->taken < rec->data.len) {
+		struct span rest = span_from(rec->data, (size_t)r->taken);
+		size_t n = span_find(rest, '\n');
+		size_t used = n < rest.len ? n + 1 : n;
+
+		if (text->len == 0)
+			r->line[rec->is_error].time_ms = rec->time_ms;
+		if (n > buf_left(text))
+			n = used = buf_left(text); /* too long: in pieces */
+		if (buf_add(text, rest.ptr, n, &ignored) < 0)
+			return false;
+		r->taken += used;
+		r->line[rec->is_error].whole = used > n || buf_left(text) == 0;
+		if (r->line[rec->is_error].whole && !tell(r, rec->is_error, o))
+			return false;
+	}
+	return true;
+}
+
+/* All records of one segment from r->at on; false: the receiver is full. */
+static bool
+use_segment(struct journal_reader *r, struct span s, const struct output *o)
+{
+	struct journal_record rec;
+	size_t used;
+
+	while (journal_parse(span_from(s, (size_t)r->at), &rec, &used)) {
+		if (!use_record(r, &rec, o))
+			return false;
+		r->at += used;
+		r->taken = 0;
+	}
+	return true;
+}
+
+/* Segments as they are now; fd -1 where there is none. */
+struct segments {
+	int fd[2]; /* log.1, log */
+	uint64_t inode[2];
+};
+
+static int
+open_segments(const struct gateway *g, const char *id, struct segments *s,
+    struct fault *f)
+{
+	static const char *const names[] = { "log.1", "log" };
+
+	s->fd[0] = s->fd[1] = -1;
+	for (size_t i = 0; i < NELEM(names); i++) {
+		struct stat st;
+
+		s->inode[i] = 0;
+		if (journal_segment(g, id, names[i], &s->fd[i], f) < 0)
+			return -1;
+		if (s->fd[i] < 0)
+			continue;
+		if (fstat(s->fd[i], &st) < 0)
+			return fault_sys(f, "cannot look at a log");
+		s->inode[i] = st.st_ino;
+	}
+	return 0;
+}
+
+static void
+close_segments(struct segments *s)
+{
+	fd_close(&s->fd[0]);
+	fd_close(&s->fd[1]);
+}
+
+static int
+read_whole(int fd, uint8_t *into, size_t size, size_t *n, struct fault *f)
+{
+	*n = 0;
+	while (*n < size) {
+		ssize_t got = pread(fd, into + *n, size - *n, (off_t)*n);
+
+		if (got < 0)
+			return fault_sys(f, "cannot read a log");
+		if (got == 0)
+			break;
+		*n += (size_t)got;
+	}
+	return 0;
+}
+
+static int
+read_from(struct journal_reader *r, const struct segments *s, size_t first,
+    const struct output *o, struct fault *f)
+{
+	size_t size = JOURNAL_SEGMENT + JOURNAL_HEAD + JOURNAL_DATA;
+	uint8_t *bytes = must_alloc(size);
+	int rc = 0;
+
+	for (size_t i = first; i < NELEM(s->fd) && rc == 0; i++) {
+		size_t n = 0;
+
+		if (s->fd[i] < 0)
+			continue;
+		if (s->inode[i] != r->inode) {
+			r->inode = s->inode[i];
+			r->at = r->taken = 0;
+		}
+		rc = read_whole(s->fd[i], bytes, size, &n, f);
+		if (rc == 0 && !use_segment(r, span_of(bytes, n), o))
+			break;
+	}
+	free(bytes);
+	return rc;
+}
+
+int
+journal_read(const struct gateway *g, struct journal_reader *r, bool finish,
+    bool (*each)(void *owner, const struct journal_line *line), void *owner,
+    struct fault *f)
+{
+	const struct output o = { .each = each, .owner = owner };
+	struct segments s;
+	size_t first;
+	int rc;
+
+	for (int i = 0; i < 2; i++) {
+		if (r->line[i].whole && !tell(r, i == 1, &o))
+			return 0;
+	}
+	rc = open_segments(g, r->id, &s, f);
+	if (rc == 0) {
+		first = r->inode != 0 && s.inode[1] == r->inode ? 1 : 0;
+		rc = read_from(r, &s, first, &o, f);
+	}
+	close_segments(&s);
+	for (int i = 0; i < 2 && finish && rc == 0; i++) {
+		if (r->line[i].text.len > 0 && !r->line[i].whole)
+			(void)tell(r, i == 1, &o);
+	}
+	return rc;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding a sandbox for a call; open.h has the contracts. */
+#include <string.h>
+
+#include "gateway/open.h"
+#include "gateway/vm.h"
+
+static void
+note(struct call *c, const struct store_sandbox *row)
+{
+	(void)text_copy(c->sandbox_id, sizeof(c->sandbox_id),
+	    span_str(row->id));
+	(void)text_copy(c->sandbox, sizeof(c->sandbox), span_str(row->name));
+}
+
+int
+open_name(struct call *c, const char *name, struct store_sandbox *row,
+    struct fault *f)
+{
+	if (name == NULL || *name == '\0')
+		return fault_field(f, "name", "the sandbox's name is missing");
+	(void)text_copy(c->sandbox, sizeof(c->sandbox), span_str(name));
+	if (store_sandbox_by_name(c->g->store, name, &c->arena, row, f) < 0) {
+		if (f->code == FAULT_NOT_FOUND)
+			c->hint = "'nacre sandbox list' shows them";
+		return -1;
+	}
+	note(c, row);
+	return 0;
+}
+
+int
+open_id(struct call *c, const char *id, struct store_sandbox *row,
+    struct fault *f)
+{
+	if (id == NULL || *id == '\0')
+		return fault_field(f, "sandbox_id", "sandbox_id is missing");
+	if (store_sandbox_by_id(c->g->store, id, &c->arena, row, f) < 0)
+		return -1;
+	note(c, row);
+	return 0;
+}
+
+int
+open_running(struct call *c, const struct store_sandbox *row, struct vm **vm,
+    struct fault *f)
+{
+	*vm = vm_of(c->g, row);
+	if (state_is_open((enum state)row->state) && *vm != NULL)
+		return 0;
+	if (row->state == STATE_STARTING)
+		c->hint = "wait until it is ready";
+	else
+		c->hint = arena_fmt(&c->arena,
+		    "start it with 'nacre sandbox start %s'", row->name);
+	return fault_set(f, FAULT_NOT_READY, "sandbox is not ready: '%s' is %s",
+	    row->name, state_name((enum state)row->state));
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plan of a sandbox. Layers of the environment, later ones win: ours,
+ * the image's, the template's, the spec's. An image that wants root gets the
+ * house's own user instead; a policy that asks for root is refused.
+ */
+#include <string.h>
+
+#include "gateway/plan.h"
+#include "policy/policy.h"
+#include "wire/wire.h"
+
+#define DEFAULT_PATH \
+ "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+enum {
+	DEFAULT_UID = 1000,
+	ENTRIES = 512, /* of a whole environment */
+};
+
+struct list {
+	char **items;
+	size_t n;
+};
+
+/* Replace NAME=..., or append. */
+static int
+put(struct list *l, struct span name, struct span value, struct arena *a,
+    struct fault *f)
+{
+	size_t at = 0;
+
+	for (; at < l->n; at++) {
+		struct span s = span_str(l->items[at]);
+
+		if (s.len > name.len && s.ptr[name.len] == '=' &&
+		    memcmp(s.ptr, name.ptr, name.len) == 0)
+			break;
+	}
+	if (at == ENTRIES)
+		return fault_field(f, "environment",
+		    "over %d environment entries together", ENTRIES);
+	l->items[at] = arena_fmt(a, "%.*s=%.*s", (int)name.len,
+	    (const char *)name.ptr, (int)value.len, (const char *)value.ptr);
+	if (l->items[at] == NULL)
+		return fault_set(f, FAULT_LIMIT, "the environment is too big");
+	if (at == l->n)
+		l->n++;
+	return 0;
+}
+
+static int
+put_text(struct list *l, const char *name, const char *value, struct arena *a,
+    struct fault *f)
+{
+	return put(l, span_str(name), span_str(value), a, f);
+}
+
+static int
+put_pairs(struct list *l, const struct pair *pairs, size_t n, struct arena *a,
+    struct fault *f)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (put(l, span_str(pairs[i].key), span_str(pairs[i].value), a,
+			f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The image's own are not checked as a caller's are; odd ones are dropped. */
+static int
+put_image(struct list *l, const char *const *env, struct arena *a,
+    struct fault *f)
+{
+	for (; env != NULL && *env != NULL; env++) {
+		struct span s = span_str(*env);
+		size_t eq = span_find(s, '=');
+
+		if (eq == 0 || eq == s.len || s.len > LIMIT_ENV_VALUE)
+			continue;
+		if (put(l, span_of(s.ptr, eq), span_from(s, eq + 1), a, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static const struct pair *
+pairs_of(const void *entries)
+{
+	/* nanopb's map entries are a key and a value, as struct pair is. */
+	_Static_assert(sizeof(openshell_v1_SandboxSpec_EnvironmentEntry) ==
+		sizeof(struct pair),
+	    "one form of pairs");
+	return entries;
+}
+
+static int
+make_env(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
+    struct arena *a, nacre_store_v1_Plan *plan, struct fault *f)
+{
+	const openshell_v1_SandboxTemplate *t = &spec->template;
+	struct list l = { .n = 0 };
+
+	l.items = arena_get(a, (ENTRIES + 1) * sizeof(*l.items));
+	if (l.items == NULL)
+		return fault_set(f, FAULT_LIMIT, "the environment is too big");
+	if (put_text(&l, "PATH", DEFAULT_PATH, a, f) < 0 ||
+	    put_image(&l, image->config.env, a, f) < 0 ||
+	    put_text(&l, "HOME", plan->home, a, f) < 0 ||
+	    put_text(&l, "USER", plan->user, a, f) < 0 ||
+	    put_text(&l, "LOGNAME", plan->user, a, f) < 0 ||
+	    put_text(&l, "SHELL", "/bin/sh", a, f) < 0 ||
+	    put_text(&l, "OPENSHELL_SANDBOX", "1", a, f) < 0 ||
+	    put_pairs(&l, pairs_of(t->environment), t->environment_count, a,
+		f) < 0 ||
+	    put_pairs(&l, pairs_of(spec->environment), spec->environment_count,
+		a, f) < 0)
+		return -1;
+	plan->env = l.items;
+	plan->env_count = (pb_size_t)l.n;
+	return 0;
+}
+
+/* Today's rule: what is not enforced is refused by name. */
+static int
+read_policy(const openshell_v1_SandboxSpec *spec, struct arena *a,
+    struct policy *p, struct fault *f)
+{
+	struct yaml_errors *errors = arena_get(a, sizeof(*errors));
+	openshell_sandbox_v1_SandboxPolicy none =
+	    openshell_sandbox_v1_SandboxPolicy_init_zero;
+	int rc;
+
+	if (errors == NULL)
+		return fault_set(f, FAULT_LIMIT, "the policy is too big");
+	none.version = 1;
+	rc = policy_read_message(spec->has_policy ? &spec->policy : &none, 0, a,
+	    p, errors, f);
+	if (rc == 0)
+		rc = policy_enforced_today(p, f);
+	if (rc < 0) {
+		fault_prefix(f, "policy");
+		if (f->field[0] == '\0')
+			(void)text_copy(f->field, sizeof(f->field),
+			    span_str("policy"));
+	}
+	return rc;
+}
+
+/* The user of those who name none: the image's own, else ours. */
+static struct image_account
+house_user(const struct image_info *image)
+{
+	struct image_account who = {
+		.name = "sandbox",
+		.home = "/sandbox",
+		.uid = DEFAULT_UID,
+		.gid = DEFAULT_UID,
+	};
+
+	for (size_t i = 0; i < image->user_count; i++) {
+		if (image->users[i].uid == DEFAULT_UID)
+			who = image->users[i];
+	}
+	for (size_t i = 0; i < image->user_count; i++) {
+		if (strcmp(image->users[i].name, "sandbox") == 0 &&
+		    image->users[i].uid != 0)
+			who = image->users[i];
+	}
+	return who;
+}
+
+static bool
+is_number(const char *s)
+{
+	return *s >= '0' && *s <= '9';
+}
+
+/* run_as_user and run_as_group: "sandbox", or an id that is not 0. */
+static int
+resolve_user(const struct image_info *image, const struct policy *p,
+    struct arena *a, nacre_store_v1_Plan *plan, struct fault *f)
+{
+	struct image_account who = house_user(image);
+	uint64_t gid;
+
+	if (is_number(p->user)) {
+		if (image_user_resolve(image, p->user, &who, f) < 0)
+			return -1;
+	} else if (p->user[0] == '\0' && image->config.user[0] != '\0') {
+		struct image_account own;
+
+		if (image_user_resolve(image, image->config.user, &own, f) < 0)
+			return fault_prefix(f, "cannot run as '%s'",
+			    image->config.user);
+		if (own.uid != 0)
+			who = own;
+	}
+	if (who.gid == 0)
+		who.gid = who.uid;
+	if (is_number(p->group) &&
+	    num_parse(span_str(p->group), UINT32_MAX - 1, &gid))
+		who.gid = (uint32_t)gid;
+	plan->uid = who.uid;
+	plan->gid = who.gid;
+	plan->user = arena_str(a, span_str(who.name));
+	plan->home = arena_str(a, span_str(who.home));
+	return 0;
+}
+
+int
+plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
+    struct arena *a, nacre_store_v1_Plan *plan, struct fault *f)
+{
+	const char *folder = image->config.workdir;
+	struct policy p;
+
+	if (read_policy(spec, a, &p, f) < 0 ||
+	    resolve_user(image, &p, a, plan, f) < 0 ||
+	    make_env(spec, image, a, plan, f) < 0)
+		return -1;
+	if (*folder != '/' || folder[1] == '\0')
+		folder = plan->home;
+	plan->workdir = arena_str(a, span_str(folder));
+	plan->tty = spec->tty;
+	plan->argv = spec->command;
+	plan->argv_count = spec->command_count;
+	plan->policy = wire_bytes(a, span_str(policy_format(&p)));
+	return 0;
+}
+
+int
+plan_env(const nacre_store_v1_Plan *plan, const struct pair *more,
+    size_t more_n, bool tty, struct arena *a, char ***env, pb_size_t *n,
+    struct fault *f)
+{
+	struct list l = { .n = 0 };
+
+	l.items = arena_get(a, (ENTRIES + 1) * sizeof(*l.items));
+	if (l.items == NULL || plan->env_count > ENTRIES)
+		return fault_set(f, FAULT_LIMIT, "the environment is too big");
+	if (put_text(&l, "TERM", tty ? "xterm-256color" : "dumb", a, f) < 0)
+		return -1;
+	for (pb_size_t i = 0; i < plan->env_count; i++) {
+		struct span s = span_str(plan->env[i]);
+		size_t eq = span_find(s, '=');
+
+		if (put(&l, span_of(s.ptr, eq), span_from(s, eq + 1), a, f) < 0)
+			return -1;
+	}
+	if (put_pairs(&l, more, more_n, a, f) < 0)
+		return -1;
+	*env = l.items;
+	*n = (pb_size_t)l.n;
+	return 0;
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two halves. Moving: an event, the table, the row, one transaction with its
+ * row of the record. Settling, after the commit: what a row asks for against
+ * what is there, and the next act towards it. Settling knows no history, so
+ * a restart, a failed commit and an ordinary stop take the same path:
+ *
+ *   starting        no machine: launch        stopping   machine: end it
+ *   running, ended  no machine: it is gone    deleting   machine: kill it,
+ *   stopped, failed machine: end it                      else files, then row
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "gateway/fleet.h"
+#include "gateway/object.h"
+#include "gateway/sandbox.h"
+#include "gateway/vm.h"
+#include "gateway/watch.h"
+#include "wire/wire.h"
+
+enum {
+	ROW_ARENA = 4 << 20,
+	AGAIN_MS = 1000,
+};
+
+static void
+on_wake(struct deferred *d)
+{
+	(void)d; /* being run is all: the tick commits */
+}
+
+static void
+wake(struct gateway *g)
+{
+	loop_later(g->loop, &g->wake);
+}
+
+static void
+clear_why(struct store_sandbox *row)
+{
+	row->reason[0] = '\0';
+	row->detail[0] = '\0';
+}
+
+static void
+begin_launch(struct store_sandbox *row)
+{
+	row->launches++;
+	row->epoch = 0;
+	row->has_exit = false;
+	row->exit_code = 0;
+	row->machine[0] = '\0';
+	row->started_ms = clock_wall_ms();
+	row->facts = span_of(NULL, 0);
+	uuid_make(row->launch);
+}
+
+/* A launch that fails and was the first leaves nothing but its record. */
+static enum state
+next_of(const struct store_sandbox *row, struct state_cell cell)
+{
+	if (cell.next == STATE_FAILED && row->state == STATE_STARTING &&
+	    row->launches == 1)
+		return STATE_DELETING;
+	return cell.next;
+}
+
+static void
+apply(struct store_sandbox *row, enum state next, const struct cause *why)
+{
+	clear_why(row);
+	if (why != NULL) {
+		(void)text_copy(row->reason, sizeof(row->reason),
+		    span_str(why->reason));
+		(void)text_copy(row->detail, sizeof(row->detail),
+		    span_str(why->detail));
+		if (why->has_exit) {
+			row->has_exit = true;
+			row->exit_code = why->exit_code;
+		}
+	}
+	if (next == STATE_STARTING)
+		begin_launch(row);
+	if (next == STATE_DELETING)
+		row->deleted_ms = clock_wall_ms();
+	if (next == STATE_STOPPED)
+		row->machine[0] = '\0';
+	row->state = next;
+}
+
+static int
+remove_row(struct gateway *g, struct store_sandbox *row, struct fault *f)
+{
+	crash_at("before_delete_row");
+	if (store_sandbox_remove(g->store, row->id, f) < 0)
+		return -1;
+	watch_removed(g, row);
+	wake(g);
+	return 0;
+}
+
+int
+sandbox_move(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why,
+    enum state_verdict *verdict, struct fault *f)
+{
+	struct state_cell cell = state_step((enum state)row->state, event);
+
+	*verdict = cell.verdict;
+	if (cell.verdict == VERDICT_REFUSE)
+		return fault_set(f, FAULT_NOT_READY, "sandbox '%s' is %s",
+		    row->name, state_name((enum state)row->state));
+	if (cell.verdict != VERDICT_MOVE)
+		return 0;
+	if (cell.next == STATE_REMOVED)
+		return remove_row(g, row, f);
+	apply(row, next_of(row, cell), why);
+	if (store_sandbox_update(g->store, row, f) < 0)
+		return -1;
+	watch_changed(g, row->id);
+	sandbox_settle_later(g, row->id);
+	return 0;
+}
+
+static const char *
+verb_of(enum state_event event, uint32_t state)
+{
+	if (event == EVENT_READY)
+		return "sandbox.ready";
+	if (event == EVENT_EXIT)
+		return "sandbox.exit";
+	if (event == EVENT_FAIL || state == STATE_STARTING)
+		return "sandbox.failed";
+	if (state == STATE_STOPPING)
+		return "sandbox.stopped";
+	if (state == STATE_DELETING)
+		return "sandbox.deleted";
+	return "sandbox.lost";
+}
+
+static int
+record_event(struct gateway *g, const struct store_sandbox *row,
+    enum state_event event, const struct cause *why, struct fault *f)
+{
+	bool is_failure = event == EVENT_FAIL ||
+	    (event == EVENT_GONE && row->state != STATE_STOPPING &&
+		row->state != STATE_DELETING);
+	char detail[STORE_DETAIL + 32] = "";
+
+	if (why != NULL && why->has_exit)
+		(void)text_fmt(detail, sizeof(detail), "exit code %d %s",
+		    (int)why->exit_code, why->reason);
+	else if (why != NULL)
+		(void)text_fmt(detail, sizeof(detail), "%s", why->detail);
+	const struct audit_row out = {
+		.time_ms = clock_wall_ms(),
+		.caller = "gateway",
+		.verb = verb_of(event, row->state),
+		.sandbox_id = row->id,
+		.sandbox = row->name,
+		.verdict = is_failure ? AUDIT_FAILED : AUDIT_OK,
+		.reason = why == NULL ? "" : why->reason,
+		.detail = detail,
+	};
+
+	return audit_append(g->store, &out, f);
+}
+
+/* In one mark: the row and its record, or neither. */
+static int
+move_and_record(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why, struct fault *f)
+{
+	struct state_cell cell = state_step((enum state)row->state, event);
+	const struct store_sandbox before = *row;
+	enum state_verdict verdict;
+
+	if (cell.verdict != VERDICT_MOVE)
+		return 0;
+	if (store_mark(g->store, f) < 0)
+		return -1;
+	if (sandbox_move(g, row, event, why, &verdict, f) < 0 ||
+	    record_event(g, &before, event, why, f) < 0) {
+		store_back(g->store);
+		return -1;
+	}
+	store_keep(g->store);
+	return 0;
+}
+
+static void
+try_again(struct gateway *g)
+{
+	g->pending_all = true;
+	loop_timer_set(g->loop, &g->settle_again, AGAIN_MS);
+}
+
+static void
+event_of_row(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why)
+{
+	struct fault f = { 0 };
+
+	wake(g);
+	if (move_and_record(g, row, event, why, &f) == 0)
+		return;
+	log_warn(&f, "cannot keep what happened to sandbox '%s'", row->name);
+	try_again(g);
+}
+
+void
+sandbox_event(struct gateway *g, const char *id, enum state_event event,
+    const struct cause *why)
+{
+	struct store_sandbox row;
+	struct fault f = { 0 };
+	struct arena a;
+
+	arena_init(&a, ROW_ARENA);
+	if (store_sandbox_by_id(g->store, id, &a, &row, &f) == 0)
+		event_of_row(g, &row, event, why);
+	else if (f.code != FAULT_NOT_FOUND)
+		log_warn(&f, "cannot read sandbox %s", id);
+	arena_release(&a);
+}
+
+void
+sandbox_settle_later(struct gateway *g, const char *id)
+{
+	wake(g);
+	loop_held(g->loop, &g->settle);
+	for (size_t i = 0; i < g->pending_n; i++) {
+		if (strcmp(g->pending[i], id) == 0)
+			return;
+	}
+	if (g->pending_n == GATEWAY_PENDING) {
+		g->pending_all = true;
+		return;
+	}
+	(void)text_copy(g->pending[g->pending_n++], LIMIT_ID + 1, span_str(id));
+}
+
+void
+sandbox_settle_all(struct gateway *g)
+{
+	g->pending_all = true;
+	wake(g);
+	loop_held(g->loop, &g->settle);
+}
+
+/* Files first: a row that is there again after a crash finds them gone. */
+static void
+finish_delete(struct gateway *g, struct store_sandbox *row)
+{
+	struct fault f = { 0 };
+
+	if (fleet_remove_files(g, row->id, &f) < 0)
+		log_warn(&f, "cannot remove the files of '%s'", row->name);
+	event_of_row(g, row, EVENT_GONE, NULL);
+}
+
+static void
+settle_without_machine(struct gateway *g, struct store_sandbox *row)
+{
+	static const struct cause lost = {
+		.reason = "machine_lost",
+		.detail = "its machine ended while the gateway was away",
+	};
+
+	switch ((enum state)row->state) {
+	case STATE_STARTING:
+		fleet_launch(g, row);
+		return;
+	case STATE_RUNNING:
+	case STATE_ENDED:
+		event_of_row(g, row, EVENT_GONE, &lost);
+		return;
+	case STATE_STOPPING:
+		event_of_row(g, row, EVENT_GONE, NULL);
+		return;
+	case STATE_DELETING:
+		finish_delete(g, row);
+		return;
+	case STATE_STOPPED:
+	case STATE_FAILED:
+	case STATE_REMOVED:
+		return;
+	}
+}
+
+static void
+settle_with_machine(struct gateway *g, const struct store_sandbox *row,
+    struct vm *vm)
+{
+	switch ((enum state)row->state) {
+	case STATE_STARTING:
+		fleet_continue(g, row, vm);
+		return;
+	case STATE_STOPPING:
+		crash_at("after_stop_row");
+		vm_end(vm, true);
+		return;
+	case STATE_STOPPED:
+	case STATE_FAILED:
+	case STATE_DELETING:
+		vm_end(vm, false);
+		return;
+	case STATE_RUNNING:
+	case STATE_ENDED:
+	case STATE_REMOVED:
+		return;
+	}
+}
+
+static void
+settle(struct gateway *g, struct store_sandbox *row)
+{
+	struct vm *own = NULL;
+	struct vm *vm;
+	bool is_held = false;
+
+	vm = vm_find(g, row->machine);
+	if (vm != NULL && vm->adopted && !vm->known)
+		return; /* its keeper is being asked who it is */
+	/* A machine of an earlier launch holds the disk until it is gone. */
+	for (vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
+		if (strcmp(vm->sandbox_id, row->id) != 0)
+			continue;
+		if (strcmp(vm->id, row->machine) == 0) {
+			own = vm;
+			continue;
+		}
+		vm_end(vm, false);
+		is_held = true;
+	}
+	if (is_held)
+		return;
+	if (own != NULL)
+		settle_with_machine(g, row, own);
+	else
+		settle_without_machine(g, row);
+}
+
+static void
+settle_id(struct gateway *g, const char *id)
+{
+	struct store_sandbox row;
+	struct fault f = { 0 };
+	struct arena a;
+
+	arena_init(&a, ROW_ARENA);
+	if (store_sandbox_by_id(g->store, id, &a, &row, &f) == 0) {
+		settle(g, &row);
+	} else if (f.code != FAULT_NOT_FOUND) {
+		log_warn(&f, "cannot read sandbox %s", id);
+		try_again(g);
+	}
+	arena_release(&a);
+}
+
+struct ids {
+	char (*list)[LIMIT_ID + 1];
+	size_t n;
+};
+
+static int
+note_id(void *owner, struct store_sandbox *row, struct fault *f)
+{
+	struct ids *ids = owner;
+
+	(void)f;
+	if (ids->n < GATEWAY_SANDBOXES)
+		(void)text_copy(ids->list[ids->n++], LIMIT_ID + 1,
+		    span_str(row->id));
+	return 0;
+}
+
+static void
+settle_all(struct gateway *g)
+{
+	const struct store_page all = { 0 };
+	struct fault f = { 0 };
+	struct ids ids = {
+		.list = must_alloc(sizeof(*ids.list) * GATEWAY_SANDBOXES),
+	};
+
+	if (store_sandbox_list(g->store, &all, note_id, &ids, &f) < 0) {
+		log_warn(&f, "cannot list the sandboxes");
+		try_again(g);
+	}
+	for (size_t i = 0; i < ids.n; i++)
+		settle_id(g, ids.list[i]);
+	free(ids.list);
+}
+
+static void
+on_settle(struct deferred *d)
+{
+	struct gateway *g = CONTAINER_OF(d, struct gateway, settle);
+	char ids[GATEWAY_PENDING][LIMIT_ID + 1];
+	size_t n = g->pending_n;
+	bool all = g->pending_all;
+
+	if (g->commit_fault.code != FAULT_NONE)
+		return; /* call_commit() has set the timer */
+	memcpy(ids, g->pending, sizeof(ids));
+	g->pending_n = 0;
+	g->pending_all = false;
+	if (all) {
+		settle_all(g);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		settle_id(g, ids[i]);
+}
+
+static void
+on_again(struct timer *t)
+{
+	sandbox_settle_all(CONTAINER_OF(t, struct gateway, settle_again));
+}
+
+void
+sandbox_machine_gone(struct gateway *g, const struct vm *vm,
+    const struct fault *why)
+{
+	const struct cause cause = {
+		.reason = "machine_lost",
+		.detail =
+		    why->code == FAULT_NONE ? "its machine ended" : why->text,
+	};
+	struct store_sandbox row;
+	struct fault f = { 0 };
+	struct arena a;
+
+	arena_init(&a, ROW_ARENA);
+	if (store_sandbox_by_id(g->store, vm->sandbox_id, &a, &row, &f) < 0) {
+		arena_release(&a);
+		return;
+	}
+	if (strcmp(row.machine, vm->id) != 0 || row.state == STATE_DELETING) {
+		sandbox_settle_later(g, row.id); /* it waited for this */
+	} else if (row.state == STATE_STARTING && fleet_retry(g, &row, vm)) {
+		log_warn(why, "sandbox '%s' is booted cold instead", row.name);
+	} else {
+		event_of_row(g, &row, EVENT_GONE,
+		    row.state == STATE_STOPPING ? NULL : &cause);
+	}
+	arena_release(&a);
+}
+
+int
+sandbox_facts(const struct store_sandbox *row, struct arena *a,
+    nacre_store_v1_Facts *out, struct fault *f)
+{
+	memset(out, 0, sizeof(*out));
+	return WIRE_DECODE(nacre_store_v1_Facts, out, row->facts, a, f);
+}
+
+int
+sandbox_set_facts(struct store_sandbox *row, struct arena *a,
+    const nacre_store_v1_Facts *facts, struct fault *f)
+{
+	struct buf b;
+	int rc;
+
+	buf_init(&b, LIMIT_MESSAGE);
+	rc = WIRE_ENCODE(nacre_store_v1_Facts, facts, &b, f);
+	if (rc == 0)
+		row->facts = arena_dup(a, buf_span(&b));
+	buf_release(&b);
+	return rc;
+}
+
+int
+sandbox_plan(const struct store_sandbox *row, struct arena *a,
+    nacre_store_v1_Plan *out, struct fault *f)
+{
+	memset(out, 0, sizeof(*out));
+	return WIRE_DECODE(nacre_store_v1_Plan, out, row->plan, a, f);
+}
+
+void
+sandbox_init(struct gateway *g)
+{
+	g->settle.run = on_settle;
+	g->wake.run = on_wake;
+	g->settle_again.fire = on_again;
+}

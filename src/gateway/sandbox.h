@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sandboxes: rows of the store that events move along the state table, and
+ * what must follow from a state once it is durable (settling). The store is
+ * the truth; a machine is what happens to be there.
+ */
+#ifndef GATEWAY_SANDBOX_H
+#define GATEWAY_SANDBOX_H
+
+#include "gateway/inner.h"
+#include "gateway/state.h"
+#include "proto/nacre_store.pb.h"
+
+struct vm;
+
+/* Why an event happened, for the row and for the record. */
+struct cause {
+	const char *reason; /* one word: "timeout" */
+	const char *detail; /* a sentence */
+	bool has_exit;
+	int32_t exit_code;
+};
+
+/*
+ * Move the row by an event: written, watchers told after the commit, settled
+ * after the commit. why may be NULL. *verdict says what the table said; a
+ * REFUSE is a fault (NOT_READY), the others are not.
+ */
+int sandbox_move(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why,
+    enum state_verdict *verdict, struct fault *f) MUST_CHECK;
+/* As sandbox_move() of the row of that id for something that happened to it,
+ * with a row of the record by the gateway. Faults are logged. */
+void sandbox_event(struct gateway *g, const char *id, enum state_event event,
+    const struct cause *why);
+/* Look at it again after this tick's commit. */
+void sandbox_settle_later(struct gateway *g, const char *id);
+/* After a restart, or a commit that failed: look at all. */
+void sandbox_settle_all(struct gateway *g);
+/* A machine that was given to a sandbox is gone, and why. */
+void sandbox_machine_gone(struct gateway *g, const struct vm *vm,
+    const struct fault *why);
+
+/* Facts of the launch: read, change, write back. */
+int sandbox_facts(const struct store_sandbox *row, struct arena *a,
+    nacre_store_v1_Facts *out, struct fault *f) MUST_CHECK;
+int sandbox_set_facts(struct store_sandbox *row, struct arena *a,
+    const nacre_store_v1_Facts *facts, struct fault *f) MUST_CHECK;
+int sandbox_plan(const struct store_sandbox *row, struct arena *a,
+    nacre_store_v1_Plan *out, struct fault *f) MUST_CHECK;
+
+void sandbox_init(struct gateway *g);
+
+#endif

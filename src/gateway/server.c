@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gateway's socket: accepts, and says who calls. Identity is what the
+ * kernel says of the peer (SO_PEERCRED), nothing that is sent. A process
+ * below a keeper is never a user: a VMM that broke out of its jail would have
+ * the user's own uid.
+ */
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/call.h"
+#include "gateway/vm.h"
+
+#ifndef SO_PEERPIDFD
+# define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+enum {
+	ANCESTORS = 64,
+	PAUSE_MS = 1000,
+	BATCH = 16, /* connections accepted a tick */
+};
+
+struct client {
+	struct gateway *g;
+	struct rpc_link *link;
+	struct caller caller;
+	struct client *next;
+	struct client *prev;
+};
+
+/* The parent of a process as the kernel has it now; 0 when it has none. */
+static pid_t
+parent_of(pid_t pid)
+{
+	struct fault ignored = { 0 };
+	uint64_t parent = 0;
+	struct span s;
+	struct buf b;
+	char path[64];
+
+	if (!text_fmt(path, sizeof(path), "/proc/%d/status", (int)pid))
+		return 0;
+	buf_init(&b, 64 << 10);
+	if (file_read(AT_FDCWD, path, &b, &ignored) == 0) {
+		s = buf_span(&b);
+		while (s.len > 0 && !span_starts(s, "PPid:\t"))
+			s = span_from(s, span_find(s, '\n') + 1);
+		s = span_from(s, strlen("PPid:\t"));
+		if (!num_parse(span_of(s.ptr, span_find(s, '\n')), INT32_MAX,
+			&parent))
+			parent = 0;
+	}
+	buf_release(&b);
+	return (pid_t)parent;
+}
+
+static bool
+is_below_keeper(const struct gateway *g, pid_t pid)
+{
+	for (int i = 0; i < ANCESTORS && pid > 1; i++) {
+		if (vm_is_keeper(g, pid))
+			return true;
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
+/* Hold the peer's process while its ancestors are read, where the kernel can:
+ * else its number might be another's by then. */
+static int
+hold_peer(int fd)
+{
+	int pidfd = -1;
+	socklen_t n = sizeof(pidfd);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &n) < 0)
+		return -1;
+	return pidfd;
+}
+
+static void
+read_program(struct caller *c)
+{
+	char path[64];
+	ssize_t n;
+
+	if (!text_fmt(path, sizeof(path), "/proc/%d/exe", (int)c->pid))
+		return;
+	n = readlink(path, c->program, sizeof(c->program) - 1);
+	c->program[n > 0 ? n : 0] = '\0';
+}
+
+/* who stays 0 when the peer is nobody we serve. */
+static void
+identify(struct gateway *g, int fd, struct caller *c)
+{
+	struct ucred cred = { 0 };
+	socklen_t n = sizeof(cred);
+	with_fd pidfd = hold_peer(fd);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
+		return;
+	c->uid = cred.uid;
+	c->pid = cred.pid;
+	(void)text_fmt(c->text, sizeof(c->text), "uid:%u", (unsigned)cred.uid);
+	read_program(c);
+	if ((cred.uid == geteuid() || cred.uid == 0) && cred.pid > 0 &&
+	    !is_below_keeper(g, cred.pid))
+		c->who = CALL_USER;
+	else
+		log_info("refused a peer: uid %u, pid %d", (unsigned)cred.uid,
+		    (int)cred.pid);
+	(void)pidfd;
+}
+
+static void
+on_open(void *owner, struct rpc_link *link, struct rpc_call *c,
+    const struct rpc_request *r)
+{
+	struct client *client = rpc_link_owner(link);
+
+	call_open(owner, c, r->path, &client->caller);
+}
+
+static void
+on_down(struct rpc_link *link, void *owner, const struct fault *f)
+{
+	struct client *client = owner;
+	struct gateway *g = client->g;
+
+	(void)link;
+	(void)f;
+	if (client->prev != NULL)
+		client->prev->next = client->next;
+	else
+		g->clients = client->next;
+	if (client->next != NULL)
+		client->next->prev = client->prev;
+	g->clients_n--;
+	loop_bury(g->loop, client, free);
+}
+
+static const struct rpc_link_events link_events = {
+	.down = on_down,
+};
+
+static void
+serve(struct gateway *g, int fd)
+{
+	static struct rpc_server handlers = { .open = on_open };
+	struct client *client = must_alloc(sizeof(*client));
+	const struct rpc_link_options o = {
+		.server = true,
+		.handlers = &handlers,
+		.events = &link_events,
+		.owner = client,
+	};
+	struct fault f = { 0 };
+
+	handlers.owner = g;
+	client->g = g;
+	identify(g, fd, &client->caller);
+	client->link = rpc_link_open_fd(g->loop, fd, &o, &f);
+	if (client->link == NULL) {
+		log_warn(&f, "cannot serve a client");
+		free(client);
+		return;
+	}
+	client->next = g->clients;
+	if (g->clients != NULL)
+		g->clients->prev = client;
+	g->clients = client;
+	g->clients_n++;
+}
+
+static void
+pause_listening(struct gateway *g)
+{
+	loop_rewatch(&g->listener, 0);
+	loop_timer_set(g->loop, &g->listen_again, PAUSE_MS);
+}
+
+static void
+on_again(struct timer *t)
+{
+	struct gateway *g = CONTAINER_OF(t, struct gateway, listen_again);
+
+	loop_rewatch(&g->listener, LOOP_IN);
+}
+
+static void
+on_ready(struct watch *w, unsigned events)
+{
+	struct gateway *g = CONTAINER_OF(w, struct gateway, listener);
+
+	(void)events;
+	for (int i = 0; i < BATCH; i++) {
+		int fd;
+
+		if (g->clients_n >= GATEWAY_CLIENTS) {
+			pause_listening(g);
+			return;
+		}
+		fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			serve(g, fd);
+			continue;
+		}
+		/* Out of descriptors: the connection stays in the queue. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			pause_listening(g);
+		return;
+	}
+}
+
+int
+server_open(struct gateway *g, struct fault *f)
+{
+	int fd = -1;
+
+	if (rpc_listen_unix(g->socket, &fd, f) < 0)
+		return -1;
+	if (fd_nonblock(fd, f) < 0) {
+		fd_close(&fd);
+		return -1;
+	}
+	g->listener.ready = on_ready;
+	g->listen_again.fire = on_again;
+	return loop_watch(g->loop, &g->listener, fd, LOOP_IN, f);
+}
+
+void
+server_close(struct gateway *g)
+{
+	int fd = g->listener.fd;
+
+	loop_timer_clear(&g->listen_again);
+	if (loop_is_watched(&g->listener))
+		loop_unwatch(&g->listener);
+	fd_close(&fd);
+	(void)unlink(g->socket);
+}

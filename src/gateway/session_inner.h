@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What session.c (bytes) and control.c (words) share. */
+#ifndef GATEWAY_SESSION_INNER_H
+#define GATEWAY_SESSION_INNER_H
+
+#include "digest/digest.h"
+#include "gateway/session.h"
+
+struct session {
+	struct gateway *g;
+	struct vm *vm; /* NULL once the machine is gone */
+	struct session *next;
+	struct session *prev;
+	/* bytes */
+	struct rpc_call *tunnel;
+	struct rpc_link *link;
+	struct rpc_server handlers;
+	struct buf in; /* from the tunnel, not yet taken by the link */
+	size_t owed;   /* to be given back to the tunnel's sender */
+	bool opened;
+	bool ended;
+	/* words */
+	struct rpc_call *control; /* the Session call */
+	bool has_claims;          /* it came with a token, and what it said */
+	struct identity_claims claims;
+	bool greeted;  /* Hello came */
+	bool accepted; /* and was answered */
+	bool launches; /* the answer is a Bundle */
+	uint64_t epoch;
+	char launch[LIMIT_ID + 1];
+	struct buf first; /* the answer, until the commit */
+	struct deferred held;
+	struct deferred ack;
+	/* gateway tokens that are good: the last one, and the one before for as
+	 * long as calls that carry it may be under way */
+	uint8_t token[DIGEST_SIZE];
+	uint8_t token_before[DIGEST_SIZE];
+	int64_t before_until_ms;
+};
+
+void session_init(struct session *s);
+/* A method was called in it. */
+void session_called(void *owner, struct rpc_link *link, struct rpc_call *c,
+    const struct rpc_request *r);
+/* Its link is down. */
+void session_lost(struct session *s);
+/* Make the three tokens of this session's launch and epoch; texts in a. */
+int session_tokens(struct session *s, struct arena *a,
+    nacre_session_v1_Tokens *out, struct fault *f) MUST_CHECK;
+/* Is this the Authorization of a call that may be served? */
+int session_authorise(struct session *s, struct span authorization,
+    struct identity_claims *out, struct fault *f) MUST_CHECK;
+
+#endif

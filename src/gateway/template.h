@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates, one a machine size, made in the background one at a time. */
+#ifndef GATEWAY_TEMPLATE_H
+#define GATEWAY_TEMPLATE_H
+
+#include "gateway/inner.h"
+#include "machine/machine.h"
+
+/* NULL while it is not there. */
+const struct machine_template *template_find(const struct gateway *g,
+    const struct machine_shape *s);
+/* Make it, unless it is there or on its way; all sandboxes are settled when
+ * it is. -1: it was tried a moment ago and failed, and why. */
+int template_want(struct gateway *g, const struct machine_shape *s,
+    struct fault *f) MUST_CHECK;
+/* All that are there; is_in_use: by a sandbox, or as the default. */
+void template_each(struct gateway *g,
+    void (*each)(struct gateway *g, const struct machine_template *t,
+	bool is_in_use));
+const struct machine_template *template_any(const struct gateway *g);
+void template_close_all(struct gateway *g);
+
+#endif

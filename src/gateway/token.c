@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tokens of a session: issued for one launch and epoch, good on the
+ * channel of that machine only. A newer set kills the older one, but for half
+ * a minute, for calls that were under way.
+ */
+#include <string.h>
+
+#include "gateway/session_inner.h"
+
+enum {
+	LEFTOVER_MS = IDENTITY_LEEWAY_S * 1000,
+};
+
+static int
+issue(struct session *s, struct arena *a, enum identity_audience audience,
+    const struct identity_claims *like, char **out, struct fault *f)
+{
+	struct identity_claims c = *like;
+
+	c.audience = audience;
+	*out = arena_get(a, IDENTITY_TOKEN);
+	if (*out == NULL)
+		return fault_set(f, FAULT_LIMIT, "no room for tokens");
+	return identity_issue(&s->g->token_key, s->g->config.trust_domain, &c,
+	    *out, f);
+}
+
+int
+session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
+    struct fault *f)
+{
+	struct identity_claims c = {
+		.epoch = s->epoch,
+		.issued_s = clock_wall_ms() / 1000,
+	};
+
+	c.expires_s = c.issued_s + s->g->config.token_life_s;
+	(void)text_copy(c.sandbox_id, sizeof(c.sandbox_id),
+	    span_str(s->vm->sandbox_id));
+	(void)text_copy(c.launch, sizeof(c.launch), span_str(s->launch));
+	if (issue(s, a, IDENTITY_GATEWAY, &c, &out->gateway, f) < 0 ||
+	    issue(s, a, IDENTITY_SANDBOX, &c, &out->sandbox, f) < 0 ||
+	    issue(s, a, IDENTITY_DOOR, &c, &out->door, f) < 0)
+		return -1;
+	out->expires_ms = c.expires_s * 1000;
+	memcpy(s->token_before, s->token, sizeof(s->token));
+	s->before_until_ms = clock_mono_ms() + LEFTOVER_MS;
+	digest_of(span_str(out->gateway), s->token);
+	return 0;
+}
+
+int
+session_authorise(struct session *s, struct span authorization,
+    struct identity_claims *out, struct fault *f)
+{
+	struct span token = span_from(authorization, strlen("Bearer "));
+	uint8_t digest[DIGEST_SIZE];
+
+	if (!span_starts(authorization, "Bearer "))
+		return fault_set(f, FAULT_UNAUTHENTICATED, "a token is needed");
+	if (identity_verify(s->g->token_key.point, s->g->config.trust_domain,
+		IDENTITY_GATEWAY, clock_wall_ms() / 1000, token, out, f) < 0)
+		return -1;
+	if (s->vm == NULL || strcmp(out->sandbox_id, s->vm->sandbox_id) != 0)
+		return fault_set(f, FAULT_UNAUTHENTICATED,
+		    "the token is another sandbox's");
+	if (!s->accepted)
+		return 0; /* control.c compares it with the row */
+	digest_of(token, digest);
+	if (secret_equal(digest, s->token, sizeof(digest)))
+		return 0;
+	if (clock_mono_ms() < s->before_until_ms &&
+	    secret_equal(digest, s->token_before, sizeof(digest)))
+		return 0;
+	return fault_set(f, FAULT_UNAUTHENTICATED, "the token is superseded");
+}

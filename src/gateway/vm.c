@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machines: starting a keeper or finding one again, its link, its Watch and
+ * Tunnel calls, its end. A machine counts as gone when its process is; a
+ * keeper whose link is lost is killed, since nothing can be asked of it.
+ */
+#include <sys/syscall.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/fleet.h"
+#include "gateway/sandbox.h"
+#include "gateway/session.h"
+#include "gateway/vm.h"
+#include "wire/wire.h"
+
+enum {
+	LAUNCH_MS = 120000,   /* from assignment to a session that is ready */
+	GRACE_MS = 5000,      /* TERM to KILL of the sandbox's processes */
+	ASKING_MS = 8000,     /* for the supervisor to say so */
+	STOP_GRACE_MS = 1000, /* QMP quit to SIGKILL of the VMM */
+	STOPPING_MS = 6000,   /* for the keeper to be gone */
+	TUNNEL_FAULTS = 8,    /* one after the other */
+};
+
+#define KEEPER "/nacre.keeper.v1.Keeper/"
+
+struct vm *
+vm_next(struct vm *vm)
+{
+	struct gateway *g = vm->g;
+
+	for (vm++; vm < g->vms + LIMIT_VMS; vm++) {
+		if (vm->used)
+			return vm;
+	}
+	return NULL;
+}
+
+struct vm *
+vm_first(struct gateway *g)
+{
+	g->vms[0].g = g;
+	return g->vms[0].used ? &g->vms[0] : vm_next(&g->vms[0]);
+}
+
+struct vm *
+vm_find(struct gateway *g, const char *id)
+{
+	for (struct vm *vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
+		if (strcmp(vm->id, id) == 0)
+			return vm;
+	}
+	return NULL;
+}
+
+struct vm *
+vm_of(struct gateway *g, const struct store_sandbox *row)
+{
+	struct vm *vm =
+	    row->machine[0] == '\0' ? NULL : vm_find(g, row->machine);
+
+	return vm != NULL && strcmp(vm->sandbox_id, row->id) == 0 ? vm : NULL;
+}
+
+size_t
+vm_count(const struct gateway *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < LIMIT_VMS; i++)
+		n += g->vms[i].used;
+	return n;
+}
+
+bool
+vm_is_keeper(const struct gateway *g, pid_t pid)
+{
+	for (size_t i = 0; i < LIMIT_VMS; i++) {
+		if (g->vms[i].used && g->vms[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+static void
+kill_keeper(struct vm *vm)
+{
+	vm->end = VM_KILLED;
+	loop_timer_clear(&vm->timer);
+	/* By pidfd: the number of an adopted one may be another's by now. */
+	if (vm->child.pid > 0 && vm->child.watch.fd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, vm->child.watch.fd,
+		    SIGKILL, NULL, 0);
+	else if (vm->link != NULL)
+		rpc_link_drop(vm->link, NULL);
+}
+
+static void
+free_slot(void *p)
+{
+	struct vm *vm = p;
+
+	memset(vm, 0, sizeof(*vm));
+}
+
+/* Its process is gone, or was never found: the slot empties. */
+static void
+gone(struct vm *vm)
+{
+	struct gateway *g = vm->g;
+
+	if (!vm->used)
+		return;
+	vm->used = false;
+	loop_timer_clear(&vm->timer);
+	attach_close_all(vm, &vm->why);
+	session_close_all(vm);
+	journal_close(&vm->journal);
+	if (vm->link != NULL)
+		rpc_link_drop(vm->link, &vm->why);
+	if (vm->sandbox_id[0] != '\0')
+		sandbox_machine_gone(g, vm, &vm->why);
+	else if (vm->adopted)
+		sandbox_settle_all(g);
+	fleet_changed(g);
+	if (vm->link == NULL)
+		loop_bury(g->loop, vm, free_slot);
+}
+
+static void
+on_exited(struct child *c, int status)
+{
+	struct vm *vm = CONTAINER_OF(c, struct vm, child);
+
+	(void)status;
+	if (vm->why.code == FAULT_NONE && vm->end == VM_ALIVE)
+		fault_set(&vm->why, FAULT_LOST, "its keeper ended");
+	gone(vm);
+}
+
+static void
+on_timer(struct timer *t)
+{
+	static const struct cause late = {
+		.reason = "timeout",
+		.detail = "the guest did not become ready in time",
+	};
+	struct vm *vm = CONTAINER_OF(t, struct vm, timer);
+
+	switch (vm->end) {
+	case VM_ALIVE:
+		if (vm->sandbox_id[0] != '\0')
+			sandbox_event(vm->g, vm->sandbox_id, EVENT_FAIL, &late);
+		vm_end(vm, false);
+		return;
+	case VM_ASKING:
+		vm_end(vm, false);
+		return;
+	case VM_STOPPING:
+	case VM_KILLED:
+		log_info("keeper %d does not end: it is killed", (int)vm->pid);
+		kill_keeper(vm);
+		return;
+	}
+}
+
+/* ---- one question, one answer ---- */
+
+struct vm_ask {
+	struct vm *vm;
+	struct rpc_call *call;
+	vm_answer done; /* NULL once it was called, or dropped */
+	void *owner;
+};
+
+static void
+tell(struct vm_ask *ask, struct span reply, const struct fault *f)
+{
+	vm_answer done = ask->done;
+
+	ask->done = NULL;
+	if (done != NULL)
+		done(ask->owner, reply, f);
+}
+
+static void
+ask_message(struct rpc_call *c, void *owner, struct span s)
+{
+	const struct fault none = { 0 };
+
+	rpc_consume(c, s.len);
+	tell(owner, s, &none);
+}
+
+static void
+ask_closed(struct rpc_call *c, void *owner, const struct fault *f,
+    struct span detail)
+{
+	struct vm_ask *ask = owner;
+	struct fault lost = *f;
+
+	(void)c;
+	(void)detail;
+	if (lost.code == FAULT_NONE)
+		fault_set(&lost, FAULT_LOST, "the keeper gave no answer");
+	tell(ask, span_of(NULL, 0), &lost);
+	loop_bury(ask->vm->g->loop, ask, free);
+}
+
+static const struct rpc_call_events ask_events = {
+	.message = ask_message,
+	.closed = ask_closed,
+};
+
+struct vm_ask *
+vm_ask(struct vm *vm, const char *path, struct span request, int64_t timeout_ms,
+    vm_answer done, void *owner)
+{
+	struct vm_ask *ask = must_alloc(sizeof(*ask));
+	struct fault f = { 0 };
+
+	ask->vm = vm;
+	ask->done = done;
+	ask->owner = owner;
+	if (vm->link == NULL)
+		fault_set(&f, FAULT_LOST, "the keeper is gone");
+	else
+		ask->call = rpc_call(vm->link, path, span_of(NULL, 0),
+		    timeout_ms, &ask_events, ask, &f);
+	if (ask->call == NULL) {
+		tell(ask, span_of(NULL, 0), &f);
+		free(ask);
+		return NULL;
+	}
+	if (rpc_call_unary(ask->call, request, &f) < 0)
+		rpc_cancel(ask->call);
+	return ask;
+}
+
+void
+vm_ask_drop(struct vm_ask *ask)
+{
+	ask->done = NULL;
+	rpc_cancel(ask->call);
+}
+
+/* A question of the machine's own. */
+static void
+send_errand(struct vm *vm, const char *path, const struct pb_msgdesc_s *fields,
+    const void *message, vm_answer done)
+{
+	struct fault f = { 0 };
+	struct buf b;
+
+	buf_init(&b, LIMIT_MESSAGE);
+	if (wire_encode(fields, message, &b, &f) < 0)
+		done(vm, span_of(NULL, 0), &f);
+	else
+		(void)vm_ask(vm, path, buf_span(&b), -1, done, vm);
+	buf_release(&b);
+}
+
+/* ---- the link: Watch and Tunnel ---- */
+
+static void
+note_fault(struct vm *vm, const char *text)
+{
+	if (vm->why.code == FAULT_NONE && text != NULL && *text != '\0')
+		fault_set(&vm->why, FAULT_START_FAILED, "%.200s", text);
+}
+
+static void
+on_phase(struct vm *vm, const nacre_keeper_v1_Event *e)
+{
+	vm->known = true;
+	vm->phase = e->phase;
+	if (e->phase == nacre_keeper_v1_Phase_PHASE_ENDED) {
+		if (vm->end == VM_ALIVE)
+			note_fault(vm, e->fault);
+		vm_end(vm, false);
+	}
+	fleet_changed(vm->g);
+}
+
+static void
+watch_message(struct rpc_call *c, void *owner, struct span s)
+{
+	nacre_keeper_v1_Event e = nacre_keeper_v1_Event_init_zero;
+	struct fault f = { 0 };
+	struct arena a;
+
+	rpc_consume(c, s.len);
+	arena_init(&a, 64 << 10);
+	if (WIRE_DECODE(nacre_keeper_v1_Event, &e, s, &a, &f) < 0)
+		log_warn(&f, "a keeper sent no event");
+	else
+		on_phase(owner, &e);
+	arena_release(&a);
+}
+
+static void
+watch_closed(struct rpc_call *c, void *owner, const struct fault *f,
+    struct span detail)
+{
+	(void)c;
+	(void)owner;
+	(void)f;
+	(void)detail; /* the link goes too, and that is acted on */
+}
+
+static const struct rpc_call_events watch_events = {
+	.message = watch_message,
+	.closed = watch_closed,
+};
+
+static void
+open_tunnel(struct vm *vm)
+{
+	struct fault f = { 0 };
+
+	if (vm->end != VM_ALIVE || vm->has_waiting || vm->link == NULL)
+		return;
+	if (session_wait(vm, &f) < 0)
+		log_warn(&f, "cannot wait for a tunnel");
+	else
+		vm->has_waiting = true;
+}
+
+static void
+start_watch(struct vm *vm)
+{
+	const nacre_keeper_v1_WatchRequest ask =
+	    nacre_keeper_v1_WatchRequest_init_zero;
+	struct rpc_call *c;
+	struct fault f = { 0 };
+	struct buf b;
+
+	buf_init(&b, 64);
+	c = rpc_call(vm->link, KEEPER "Watch", span_of(NULL, 0), -1,
+	    &watch_events, vm, &f);
+	if (c == NULL ||
+	    WIRE_ENCODE(nacre_keeper_v1_WatchRequest, &ask, &b, &f) < 0 ||
+	    rpc_call_unary(c, buf_span(&b), &f) < 0)
+		log_warn(&f, "cannot watch a keeper");
+	buf_release(&b);
+}
+
+static void
+link_down(struct rpc_link *l, void *owner, const struct fault *f)
+{
+	struct vm *vm = owner;
+
+	(void)l;
+	vm->link = NULL;
+	if (!vm->used) {
+		loop_bury(vm->g->loop, vm, free_slot);
+		return;
+	}
+	if (vm->end == VM_ALIVE && vm->why.code == FAULT_NONE)
+		fault_set(&vm->why, FAULT_LOST, "its keeper was lost: %.150s",
+		    f->text);
+	if (vm->child.pid == 0)
+		gone(vm);
+	else if (vm->end == VM_ALIVE || vm->end == VM_ASKING)
+		kill_keeper(vm);
+}
+
+static const struct rpc_link_events vm_link_events = {
+	.down = link_down,
+};
+
+static int
+open_link(struct vm *vm, int fd, struct fault *f)
+{
+	const struct rpc_link_options o = {
+		.events = &vm_link_events,
+		.owner = vm,
+	};
+
+	vm->link = rpc_link_open_fd(vm->g->loop, fd, &o, f);
+	if (vm->link == NULL)
+		return -1;
+	start_watch(vm);
+	open_tunnel(vm);
+	return 0;
+}
+
+void
+vm_tunnel_taken(struct vm *vm, bool failed)
+{
+	vm->has_waiting = false;
+	vm->tunnel_faults = failed ? vm->tunnel_faults + 1 : 0;
+	if (vm->tunnel_faults < TUNNEL_FAULTS)
+		open_tunnel(vm);
+}
+
+/* ---- beginning ---- */
+
+static struct vm *
+take_slot(struct gateway *g, struct fault *f)
+{
+	for (size_t i = 0; i < LIMIT_VMS; i++) {
+		struct vm *vm = &g->vms[i];
+
+		/* A slot whose link is not down yet is not free either. */
+		if (vm->used || vm->link != NULL)
+			continue;
+		memset(vm, 0, sizeof(*vm));
+		vm->g = g;
+		vm->used = true;
+		vm->child.exited = on_exited;
+		vm->timer.fire = on_timer;
+		return vm;
+	}
+	fault_set(f, FAULT_BUSY, "all %d machines are in use", LIMIT_VMS);
+	return NULL;
+}
+
+struct vm *
+vm_spawn(struct gateway *g, const struct machine_template *t, bool cold,
+    bool no_park, struct fault *f)
+{
+	struct machine_keeper k = {
+		.template = t,
+		.cold = cold,
+		.no_park = no_park,
+	};
+	struct fleet_paths paths;
+	struct vm *vm = take_slot(g, f);
+	int link = -1;
+
+	if (vm == NULL)
+		return NULL;
+	uuid_make(vm->id);
+	fleet_paths(g, &paths);
+	k.program = paths.keeper;
+	k.dir = paths.keepers;
+	k.read_dir = paths.images;
+	k.disk_dir = paths.sandboxes;
+	k.id = vm->id;
+	vm->shape = t->shape;
+	vm->cold = cold;
+	(void)text_copy(vm->template_key, sizeof(vm->template_key),
+	    span_str(t->key));
+	if (machine_keeper_spawn(&k, &vm->pid, &link, f) < 0) {
+		memset(vm, 0, sizeof(*vm));
+		return NULL;
+	}
+	if (loop_child(g->loop, &vm->child, vm->pid, f) < 0 ||
+	    open_link(vm, link, f) < 0) {
+		if (vm->child.pid == 0)
+			(void)kill(vm->pid, SIGKILL);
+		kill_keeper(vm);
+		return NULL;
+	}
+	return vm;
+}
+
+static void
+adopted_status(void *owner, struct span reply, const struct fault *why)
+{
+	nacre_keeper_v1_StatusReply s = nacre_keeper_v1_StatusReply_init_zero;
+	struct vm *vm = owner;
+	struct fault f = *why;
+	struct arena a;
+
+	arena_init(&a, 64 << 10);
+	if (f.code == FAULT_NONE &&
+	    WIRE_DECODE(nacre_keeper_v1_StatusReply, &s, reply, &a, &f) == 0 &&
+	    s.keeper_pid > 1 &&
+	    loop_child(vm->g->loop, &vm->child, s.keeper_pid, &f) == 0) {
+		vm->pid = s.keeper_pid;
+		vm->phase = s.phase;
+		vm->known = true;
+		vm->assigned = s.sandbox_id != NULL && *s.sandbox_id != '\0';
+		vm->cold = s.cold;
+		(void)text_copy(vm->sandbox_id, sizeof(vm->sandbox_id),
+		    span_str(s.sandbox_id));
+		(void)text_copy(vm->template_key, sizeof(vm->template_key),
+		    span_str(s.template_key));
+	} else {
+		if (f.code == FAULT_NONE)
+			fault_set(&f, FAULT_PROTOCOL, "no process is named");
+		log_warn(&f, "cannot take over keeper %s", vm->id);
+		if (vm->link != NULL)
+			rpc_link_drop(vm->link, &f);
+	}
+	arena_release(&a);
+	fleet_adopted(vm->g, vm);
+}
+
+int
+vm_adopt(struct gateway *g, const char *id, struct fault *f)
+{
+	const nacre_keeper_v1_StatusRequest ask =
+	    nacre_keeper_v1_StatusRequest_init_zero;
+	struct fleet_paths paths;
+	char path[LIMIT_PATH];
+	struct vm *vm;
+	int fd = -1;
+
+	fleet_paths(g, &paths);
+	if (!text_fmt(path, sizeof(path), "%s/%s.sock", paths.keepers, id))
+		return fault_set(f, FAULT_SYSTEM, "the path is too long");
+	if (rpc_connect_unix(path, &fd, f) < 0) {
+		(void)unlink(path); /* nobody is behind it */
+		return -1;
+	}
+	vm = take_slot(g, f);
+	if (vm == NULL) {
+		fd_close(&fd);
+		return -1;
+	}
+	vm->adopted = true;
+	(void)text_copy(vm->id, sizeof(vm->id), span_str(id));
+	if (open_link(vm, fd, f) < 0) {
+		memset(vm, 0, sizeof(*vm));
+		return -1;
+	}
+	send_errand(vm, KEEPER "Status", nacre_keeper_v1_StatusRequest_fields,
+	    &ask, adopted_status);
+	return 0;
+}
+
+/* ---- use ---- */
+
+static void
+assign_done(void *owner, struct span reply, const struct fault *f)
+{
+	struct cause cause = { .reason = "start_failed", .detail = f->text };
+	struct vm *vm = owner;
+
+	(void)reply;
+	if (!vm->used)
+		return;
+	if (f->code == FAULT_NONE) {
+		if (vm->accepted_us > 0)
+			vm->assigned_us = clock_mono_us() - vm->accepted_us;
+		crash_at("after_restore");
+		return;
+	}
+	if (vm->end != VM_ALIVE)
+		return;
+	log_warn(f, "machine %s cannot be given to a sandbox", vm->id);
+	if (vm->why.code == FAULT_NONE)
+		vm->why = *f;
+	if (f->code != FAULT_LOST)
+		sandbox_event(vm->g, vm->sandbox_id, EVENT_FAIL, &cause);
+	vm_end(vm, false);
+}
+
+void
+vm_assign(struct vm *vm, const char *image_path, const char *disk_path)
+{
+	nacre_keeper_v1_AssignRequest ask =
+	    nacre_keeper_v1_AssignRequest_init_zero;
+	struct arena a;
+
+	if (vm->asked_assign || vm->assigned)
+		return;
+	vm->asked_assign = vm->assigned = true;
+	arena_init(&a, 32 << 10);
+	ask.sandbox_id = arena_str(&a, span_str(vm->sandbox_id));
+	ask.image_path = arena_str(&a, span_str(image_path));
+	ask.disk_path = arena_str(&a, span_str(disk_path));
+	ask.gateway_pin = wire_bytes(&a,
+	    span_of(vm->g->tunnel_key.pin, sizeof(vm->g->tunnel_key.pin)));
+	loop_timer_set(vm->g->loop, &vm->timer, LAUNCH_MS);
+	send_errand(vm, KEEPER "Assign", nacre_keeper_v1_AssignRequest_fields,
+	    &ask, assign_done);
+	arena_release(&a);
+}
+
+static void
+stop_done(void *owner, struct span reply, const struct fault *f)
+{
+	struct vm *vm = owner;
+
+	(void)reply;
+	if (f->code != FAULT_NONE && vm->used && vm->end == VM_STOPPING &&
+	    vm->link != NULL)
+		kill_keeper(vm);
+}
+
+static void
+stop_keeper(struct vm *vm, uint32_t grace_ms)
+{
+	nacre_keeper_v1_StopRequest ask = nacre_keeper_v1_StopRequest_init_zero;
+
+	vm->end = VM_STOPPING;
+	loop_timer_set(vm->g->loop, &vm->timer, STOPPING_MS);
+	if (vm->asked_stop)
+		return;
+	vm->asked_stop = true;
+	ask.grace_ms = grace_ms;
+	send_errand(vm, KEEPER "Stop", nacre_keeper_v1_StopRequest_fields, &ask,
+	    stop_done);
+}
+
+void
+vm_end(struct vm *vm, bool graceful)
+{
+	struct fault f = { 0 };
+
+	if (!vm->used || vm->end == VM_STOPPING || vm->end == VM_KILLED)
+		return;
+	if (graceful && vm->end == VM_ASKING)
+		return;
+	if (graceful && session_stop(vm, GRACE_MS, &f) == 0) {
+		vm->end = VM_ASKING;
+		loop_timer_set(vm->g->loop, &vm->timer, ASKING_MS);
+		return;
+	}
+	stop_keeper(vm, graceful ? STOP_GRACE_MS : 0);
+}
+
+void
+vm_ready(struct vm *vm)
+{
+	if (vm->end == VM_ALIVE)
+		loop_timer_clear(&vm->timer);
+	fleet_changed(vm->g);
+}
+
+void
+vm_processes_ended(struct vm *vm)
+{
+	if (vm->end == VM_ASKING)
+		stop_keeper(vm, STOP_GRACE_MS);
+}
+
+void
+vm_forget_all(struct gateway *g)
+{
+	for (size_t i = 0; i < LIMIT_VMS; i++) {
+		struct vm *vm = &g->vms[i];
+
+		if (!vm->used)
+			continue;
+		loop_timer_clear(&vm->timer);
+		loop_child_forget(&vm->child);
+	}
+}
