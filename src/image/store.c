@@ -389,10 +389,15 @@ digest_of_file(const char *file, char digest[DIGEST_HEX])
 }
 
 static bool
-is_needed(const struct sweep *w, const char *file)
+is_needed(const struct sweep *w, int dir, const char *file)
 {
 	char digest[DIGEST_HEX];
 
+	if (dir == w->store->names) {
+		char name[LIMIT_NAME + 1];
+
+		return name_of_file(file, name);
+	}
 	if (!digest_of_file(file, digest))
 		return false;
 	for (size_t i = 0; i < w->count; i++)
@@ -421,18 +426,11 @@ sweep_folder(struct sweep *w, int dir, struct fault *f)
 	if (!d)
 		return fault_sys(f, "cannot list the image store");
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	while ((e = readdir(d))) {
-		char name[LIMIT_NAME + 1];
-		bool keep =
-		    strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
-
-		if (dir == w->store->names)
-			keep = keep || name_of_file(e->d_name, name);
-		else
-			keep = keep || is_needed(w, e->d_name);
-		if (!keep)
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0 &&
+		    !is_needed(w, dir, e->d_name))
 			remove_file(w, dir, e->d_name);
-	}
 	(void)closedir(d);
 	return 0;
 }
