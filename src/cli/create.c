@@ -148,15 +148,14 @@ put_policy(struct cli *c, const char *path, openshell_v1_SandboxSpec *s,
 	rc = file_read(AT_FDCWD, path, &b, f);
 	if (rc == 0)
 		rc = policy_parse(buf_span(&b), &c->arena, &p, errors, f);
+	if (rc == 0)
+		rc = policy_enforced_today(&p, f);
+	if (rc == 0)
+		rc = policy_message(&p, &c->arena, &s->policy, f);
 	buf_release(&b);
 	if (rc != 0)
 		return fault_prefix(f, "%s", path);
 	s->has_policy = true;
-	s->policy.version = 1;
-	s->policy.has_process = p.has_process;
-	s->policy.process.run_as_user = arena_str(&c->arena, span_str(p.user));
-	s->policy.process.run_as_group =
-	    arena_str(&c->arena, span_str(p.group));
 	return 0;
 }
 

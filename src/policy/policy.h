@@ -159,7 +159,8 @@ enum policy_host_kind {
  */
 struct policy_host {
 	enum policy_host_kind kind;
-	struct policy_glob glob; /* of NAME, GLOB and ADDRESS */
+	struct policy_glob glob;       /* of NAME, GLOB and ADDRESS */
+	struct policy_address address; /* of ADDRESS */
 };
 
 struct policy_ports { /* inclusive, sorted, not adjacent */
@@ -497,9 +498,6 @@ void policy_box_format(const struct policy_box *b, char *out, size_t size);
  * address in its one text. out holds POLICY_HOST + 1 bytes. False: no host.
  */
 bool policy_host_canonical(struct span host, char *out, struct span *s);
-/* The sets of hosts have a common element. */
-bool policy_hosts_meet(const struct policy_host *a,
-    const struct policy_host *b);
 bool policy_host_match(const struct policy_host *h, struct span host);
 /* localhost, metadata.google.internal; 2379, 2380, 6443, 10250, 10255. */
 bool policy_host_never(struct span host);
