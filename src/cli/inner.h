@@ -180,6 +180,8 @@ int cmd_exec(struct cli *c, char **argv);
 int cmd_logs(struct cli *c, char **argv);
 int cmd_console(struct cli *c, char **argv);
 int cmd_cp(struct cli *c, char **argv);
+int cmd_policy_check(struct cli *c, char **argv);
+int cmd_policy_explain(struct cli *c, char **argv);
 int cmd_audit_list(struct cli *c, char **argv);
 
 #endif

@@ -43,6 +43,9 @@ static const struct command commands[] = {
 	{ "sandbox", "stop", cmd_stop, "NAME..." },
 	{ "sandbox", "start", cmd_start, "NAME..." },
 	{ "sandbox", "delete", cmd_delete, "NAME..." },
+	{ "policy", "check", cmd_policy_check, "FILE" },
+	{ "policy", "explain", cmd_policy_explain,
+	    "[--address IP] [--tool NAME] FILE -- PROGRAM METHOD URL" },
 	{ "audit", "list", cmd_audit_list,
 	    "[--sandbox NAME] [--verb VERB] [--limit N]" },
 };
