@@ -382,7 +382,7 @@ pass_one(struct job *j, struct fault *f)
 	j->fd =
 	    open(j->ask->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (j->fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return fault_field(f, "path", "it does not exist");
+		return fault_set(f, FAULT_NOT_FOUND, "it does not exist");
 	if (j->fd < 0 || fstat(j->fd, &st) < 0)
 		return fault_sys(f, "cannot open it");
 	if (S_ISDIR(st.st_mode))

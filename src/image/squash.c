@@ -17,6 +17,7 @@ enum {
 	OUT_MAX = 2 << 20, /* one entry's headers beside a full chunk */
 	OUT_FULL = 64 << 10,
 	PIPE_BYTES = 1 << 20,
+	PROBE = 1 << 20,
 };
 
 int
@@ -46,6 +47,27 @@ image_squash_open(struct image_squash *q, int dir,
 	return r;
 }
 
+/*
+ * The child has ended. It says "I/O error" of a full disk: one more write by
+ * ourselves tells what it met.
+ */
+static int
+end_child(struct image_squash *q, struct fault *f)
+{
+	static const uint8_t probe[PROBE] = { 1 };
+	off_t end = lseek(q->file, 0, SEEK_END);
+	ssize_t n;
+
+	if (image_child_wait(&q->child, FAULT_SYSTEM, f) == 0)
+		return 0;
+	n = pwrite(q->file, probe, sizeof(probe), end);
+	if (n >= 0 && (size_t)n < sizeof(probe))
+		errno = ENOSPC;
+	if (n < (ssize_t)sizeof(probe))
+		return fault_sys(f, "cannot write the squashfs");
+	return -1;
+}
+
 /* A broken pipe is told by why the child went. */
 static int
 write_out(struct image_squash *q, struct span s, struct fault *f)
@@ -56,7 +78,7 @@ write_out(struct image_squash *q, struct span s, struct fault *f)
 		return 0;
 	if (why.sys == EPIPE && q->child.pid > 0) {
 		fd_close(&q->pipe);
-		if (image_child_wait(&q->child, FAULT_SYSTEM, f) < 0)
+		if (end_child(q, f) < 0)
 			return -1;
 	}
 	*f = why;
@@ -117,7 +139,7 @@ image_squash_finish(struct image_squash *q, struct fault *f)
 	    flush(q, 0, f) < 0)
 		return -1;
 	fd_close(&q->pipe);
-	if (image_child_wait(&q->child, FAULT_SYSTEM, f) < 0)
+	if (end_child(q, f) < 0)
 		return -1;
 	if (fchmod(q->file, 0400) < 0 || fsync(q->file) < 0)
 		return fault_sys(f, "cannot keep the squashfs");

@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Crafted images and how two unpackers are compared.
 
-    images.py cases                     names of the crafted images
+    images.py cases | hostiles          names of what there is
     images.py oci CASE DIR [PACKING]    the case as an OCI layout, tag latest
     images.py docker CASE FILE          the case as `docker save` writes it
     images.py hostile NAME FILE         a rootfs archive that must be refused
+    images.py rootfs CASE FILE          its first layer as a rootfs archive
+    images.py variant NAME DIR          an OCI layout with something amiss
+    images.py many N FILE               N empty files
+    images.py gigabyte FILE             1 GiB of content and 20 000 files
+    images.py peak COMMAND...           run it, print its peak memory in KiB
     images.py list-dir DIR              a tree on disk, one line a path
     images.py list-tar FILE             the same of a tar ("-": stdin)
 
@@ -21,6 +26,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import time
 
 TIME = 1700000000
 
@@ -316,7 +322,62 @@ def huge_sparse(size, stretches=(), stored=0):
 
 
 def many(n):
-    return b"".join(header(b"%d" % i) for i in range(n)) + bytes(1024)
+    """n files of no content, in 100 folders."""
+    return b"".join(header(b"d%d/%d" % (i % 100, i)) for i in range(n)) + bytes(1024)
+
+
+def write_gigabyte(path):
+    """20 000 small files and one of 1 GiB of zeros, which the disk does not hold."""
+    with open(path, "wb") as f:
+        f.write(many(20000)[:-1024] + header(b"zeros", size=1 << 30))
+        f.truncate(f.tell() + (1 << 30) + 1024)
+
+
+def peak(args):
+    """Run a command; print the most memory, in KiB, that it itself had."""
+    p = subprocess.Popen(args, stdout=subprocess.DEVNULL)
+    most = 0
+    while p.poll() is None:
+        try:
+            with open("/proc/%d/status" % p.pid) as f:
+                most = max([most] + [int(line.split()[1]) for line in f if line.startswith("VmHWM")])
+        except OSError:
+            pass
+        time.sleep(0.01)
+    print(most)
+    sys.exit(p.returncode)
+
+
+def variant(name, out):
+    """An OCI layout with something wrong in it, or several images."""
+    write_oci("plain", out)
+    index = json.load(open(out + "/index.json"))
+    first = index["manifests"][0]
+    blob = out + "/blobs/sha256/"
+    manifest = json.load(open(blob + first["digest"][7:]))
+    layer = blob + manifest["layers"][0]["digest"][7:]
+    if name == "damaged-layer":
+        data = bytearray(open(layer, "rb").read())
+        data[-1] ^= 1
+        open(layer, "wb").write(data)
+    elif name == "missing-layer":
+        os.unlink(layer)
+    elif name == "damaged-config":
+        open(blob + manifest["config"]["digest"][7:], "a").write(" ")
+    elif name == "two-images":
+        second = dict(first, annotations={"org.opencontainers.image.ref.name": "other"})
+        index["manifests"].append(second)
+    elif name == "other-machine":
+        first["platform"] = {"os": "linux", "architecture": "arm64"}
+    elif name == "attestation":
+        index["manifests"].append(dict(first, platform={"os": "unknown", "architecture": "unknown"},
+                                       annotations={"vnd.docker.reference.type": "attestation-manifest"}))
+    elif name == "digest-is-a-path":
+        first["digest"] = "sha256:../../../etc/passwd"
+    elif name == "index-is-no-json":
+        index = None
+    with open(out + "/index.json", "w") as f:
+        f.write("{" if index is None else json.dumps(index))
 
 
 HOSTILE = {
@@ -355,7 +416,7 @@ HOSTILE = {
     "sparse-overlaps": lambda: huge_sparse(5000, [(0, 512), (256, 512)], 1024),
     "sparse-lacks-data": lambda: huge_sparse(5000, [(0, 512), (1024, 512)], 512),
     "sparse-past-its-end": lambda: huge_sparse(5000, [(4999, 512)], 512),
-    "million-entries": lambda: many(1000001),
+    "million-entries": lambda: gzip.compress(header(b"a") * 1000001 + bytes(1024), 1),
     "xz": lambda: b"\xfd7zXZ\0" + bytes(600),
     "gzip-truncated": lambda: gzip.compress(base().bytes())[:-40],
     "gzip-of-text": lambda: gzip.compress(b"this is no archive\n" * 100),
@@ -381,8 +442,8 @@ def show(rows):
         r = rows[path]
         same = names[r["inode"]] if r["kind"] == "file" else path
         # Folders that no layer names have the time of unpacking elsewhere.
-        time = r["mtime"] if r["kind"] == "file" else "-"
-        print(entry_line(path, r["kind"], r["mode"], r["uid"], r["gid"], r["size"], r["sha"], r["link"], time,
+        when = r["mtime"] if r["kind"] == "file" else "-"
+        print(entry_line(path, r["kind"], r["mode"], r["uid"], r["gid"], r["size"], r["sha"], r["link"], when,
                          sorted(r["xattrs"].items()), "" if same == path else same).encode("utf-8", "backslashreplace")
               .decode())
 
@@ -460,6 +521,15 @@ def main(args):
     elif args[0] == "hostile":
         with open(args[2], "wb") as f:
             f.write(HOSTILE[args[1]]())
+    elif args[0] == "variant":
+        variant(*args[1:])
+    elif args[0] == "gigabyte":
+        write_gigabyte(args[1])
+    elif args[0] == "many":
+        with open(args[2], "wb") as f:
+            f.write(many(int(args[1])))
+    elif args[0] == "peak":
+        peak(args[1:])
     elif args[0] == "list-dir":
         list_dir(args[1])
     elif args[0] == "list-tar":

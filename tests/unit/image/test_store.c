@@ -249,7 +249,7 @@ bad_asks_leave_nothing(void **state)
 	assert_int_equal(import("twenty-letters-abcde", root_path, &r, &f), -1);
 	assert_string_equal(f.field, "name");
 	assert_int_equal(import("a", "/no/such/path", &r, &f), -1);
-	assert_int_equal(f.code, FAULT_INVALID);
+	assert_int_equal(f.code, FAULT_NOT_FOUND);
 	assert_string_equal(f.field, "path");
 	(void)snprintf(path, sizeof(path), "%s/etc/passwd", root_path);
 	assert_int_equal(import("a", path, &r, &f), -1);
