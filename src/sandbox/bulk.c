@@ -65,6 +65,17 @@ bulk_pass(struct sandbox *sb, uint64_t tag, const int *fds, size_t n,
 	return r;
 }
 
+static bool
+has_room(struct rpc_call *call)
+{
+	struct fault f = { 0 };
+
+	if (rpc_room(call) > 0)
+		return true;
+	/* A message that is refused is what orders the `writable`. */
+	return rpc_send(call, span_of(NULL, 0), &f) == 0;
+}
+
 static void
 channel_close(struct channel *c)
 {
@@ -82,7 +93,7 @@ channel_want(struct channel *c)
 
 	if (c->fd < 0)
 		return;
-	if (c->reads && rpc_room(c->bulk->call) >= 2 * LIMIT_CHUNK)
+	if (c->reads && has_room(c->bulk->call))
 		events |= LOOP_IN;
 	if (c->held.len)
 		events |= LOOP_OUT;
@@ -141,7 +152,7 @@ channel_read(struct channel *c)
 	uint8_t bytes[LIMIT_CHUNK];
 	ssize_t n;
 
-	if (rpc_room(c->bulk->call) < 2 * LIMIT_CHUNK) {
+	if (!has_room(c->bulk->call)) {
 		channel_want(c);
 		return;
 	}

@@ -21,6 +21,17 @@ attach_send(struct rpc_call *call, const nacre_session_v1_AttachUp *up,
 	return r;
 }
 
+bool
+attach_has_room(struct rpc_call *call)
+{
+	struct fault f = { 0 };
+
+	if (rpc_room(call) > 0)
+		return true;
+	/* A message that is refused is what orders the `writable`. */
+	return rpc_send(call, span_of(NULL, 0), &f) == 0;
+}
+
 struct rpc_call *
 attach_call(struct supervisor *sv, const char *id,
     const struct rpc_call_events *events, void *owner, struct fault *f)

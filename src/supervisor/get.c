@@ -15,8 +15,7 @@
 #include "supervisor/inner.h"
 
 enum {
-	DEPTH = 64,
-	ENTRY_ROOM = 2 * LIMIT_PATH + 256
+	DEPTH = 64
 };
 
 /* One folder on the way: the nodes of its last answer. */
@@ -283,7 +282,7 @@ walk(struct get *g)
 	while (!g->waits && !g->is_done && g->call) {
 		int r;
 
-		if (rpc_room(g->call) < LIMIT_CHUNK + ENTRY_ROOM)
+		if (!attach_has_room(g->call))
 			return;
 		if (g->fd >= 0)
 			r = send_chunk(g, &f);

@@ -280,6 +280,8 @@ int attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
 /* Send one message on a call. */
 int attach_send(struct rpc_call *call, const nacre_session_v1_AttachUp *up,
     struct fault *f) MUST_CHECK;
+/* Room for one more message of a chunk. When not, `writable` follows. */
+bool attach_has_room(struct rpc_call *call);
 /* Open the Attach call and name it. */
 struct rpc_call *attach_call(struct supervisor *sv, const char *id,
     const struct rpc_call_events *events, void *owner,

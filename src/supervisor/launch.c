@@ -166,13 +166,13 @@ push_piece(struct supervisor *sv)
 {
 	nacre_session_v1_Up up = nacre_session_v1_Up_init_zero;
 	nacre_session_v1_Log *l = &up.kind.log;
-	size_t room = sv->session.call ? rpc_room(sv->session.call) : 0;
 	struct fault f = { 0 };
 	struct arena a;
 	struct span s;
 	bool sent;
 
-	if (room <= LOG_MESSAGE + LOG_OVER || !sv->session.is_open)
+	if (!sv->session.call || !sv->session.is_open ||
+	    !attach_has_room(sv->session.call))
 		return false;
 	if (!mainlog_next(&sv->log, LOG_MESSAGE, &l->offset, &s, &l->is_error,
 		&l->time_ms))

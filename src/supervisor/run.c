@@ -19,7 +19,6 @@ enum {
 	DRAIN_MS = 500,       /* for output after the end, from other holders */
 	WASTE_MAX = 64 << 20, /* output of a lost exec that is read away */
 	INPUT_MAX = 1 << 20,  /* more than a stream's window */
-	MESSAGE_OVER = 64,    /* what encoding adds to a chunk */
 	TURN_BYTES = 256 << 10 /* one outlet in one tick */
 };
 
@@ -29,14 +28,11 @@ static void settle(struct run *r);
 static size_t
 sink_room(struct run *r)
 {
-	size_t n;
-
 	if (r->is_main)
 		return mainlog_room(&r->sv->log, r->sv->session.is_open);
 	if (r->is_lost || !r->call)
 		return LIMIT_CHUNK;
-	n = rpc_room(r->call);
-	return n > MESSAGE_OVER ? n - MESSAGE_OVER : 0;
+	return attach_has_room(r->call) ? LIMIT_CHUNK : 0;
 }
 
 static void

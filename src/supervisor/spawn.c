@@ -83,7 +83,7 @@ become_sandbox(const struct ends *e)
 		if (dup2(high[i], FIRST + i) < 0)
 			_exit(2);
 	(void)syscall(SYS_close_range, FIRST + COUNT, ~0U, 0);
-	(void)execve("/init", argv, env);
+	(void)execve(name, argv, env);
 	_exit(3);
 }
 
