@@ -45,6 +45,7 @@ void
 client_doing(struct client *cl, const char *what)
 {
 	cl->doing = what;
+	cl->since_ms = clock_mono_ms();
 	loop_timer_clear(&cl->progress);
 	if (what && !cl->cli->quiet)
 		loop_timer_set(cl->loop, &cl->progress, PROGRESS_FIRST_MS);
@@ -69,7 +70,6 @@ client_open(struct client *cl, struct cli *c, struct fault *f)
 		return -1;
 	}
 	cl->link = rpc_link_open_fd(cl->loop, fd, &o, f);
-	cl->since_ms = loop_now_ms(cl->loop);
 	return cl->link ? 0 : -1;
 }
 
