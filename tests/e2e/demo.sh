@@ -64,25 +64,31 @@ class Total(unittest.TestCase):
 if __name__ == "__main__":
     unittest.main()
 P
+cat >"$work/project/task.sh" <<'P'
+set -e
+cd /tmp/project
+git init -q . && git add .
+git -c user.name=agent -c user.email=agent@example.invalid commit -qm "a price list"
+git clone -q /tmp/project /tmp/clone && cd /tmp/clone
+git --no-pager log --oneline
+python3 -m unittest -v 2>/tmp/report.txt && echo "tests pass"
+P
+cat >"$work/project/facts.sh" <<'P'
+id
+echo "kernel      $(uname -r)"
+for n in pid mnt net ipc uts; do echo "namespace   $(readlink /proc/self/ns/$n)"; done
+echo "interfaces  $(ls /sys/class/net | tr '\n' ' ')"
+grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status
+echo "devices     $(ls /dev | tr '\n' ' ')"
+P
 show nacre sandbox cp "$work/project" work:/tmp/project
-show nacre sandbox exec work --workdir /tmp/project -- sh -ec '
-	git init -q . && git add . &&
-	git -c user.name=agent -c user.email=agent@example.invalid commit -qm "a price list"
-	git clone -q /tmp/project /tmp/clone && cd /tmp/clone
-	git log --oneline | cat
-	python3 -m unittest -v 2>/tmp/report.txt; echo "tests ended with $?"'
+show nacre sandbox exec work -- sh /tmp/project/task.sh
 show nacre sandbox cp work:/tmp/report.txt "$work/report.txt"
 cat "$work/report.txt"
 grep -q '^OK$' "$work/report.txt"
 
 title "what it runs as, and what it does not have"
-show nacre sandbox exec work -- sh -c '
-	id
-	echo "kernel      $(uname -r)"
-	for n in pid mnt net ipc uts; do echo "namespace   $(readlink /proc/self/ns/$n)"; done
-	echo "interfaces  $(ls /sys/class/net 2>/dev/null | tr "\n" " ")"
-	grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status
-	echo "devices     $(ls /dev | tr "\n" " ")"'
+show nacre sandbox exec work -- sh /tmp/project/facts.sh
 show nacre sandbox get work
 
 title "three more from the template, at once"
