@@ -267,6 +267,13 @@ is_full(const struct rpc_call *c)
 	    c->item.link->backlog >= LIMIT_UNREAD;
 }
 
+static void
+want_writable(struct rpc_call *c)
+{
+	c->is_starved = true;
+	h2_want_writable(c->item.link->h2, c->item.stream);
+}
+
 int
 rpc_send(struct rpc_call *c, struct span message, struct fault *f)
 {
@@ -279,8 +286,7 @@ rpc_send(struct rpc_call *c, struct span message, struct fault *f)
 	if (c->item.is_ended || c->has_finished || !c->item.stream)
 		return fault_set(f, FAULT_LOST, "the call has ended");
 	if (is_full(c)) {
-		c->is_starved = true;
-		h2_want_writable(c->item.link->h2, c->item.stream);
+		want_writable(c);
 		return fault_set(f, FAULT_BUSY, "the call's queue is full");
 	}
 	if (!c->item.is_client && server_answer(c, f) != 0)
@@ -289,6 +295,9 @@ rpc_send(struct rpc_call *c, struct span message, struct fault *f)
 	put(c, span_of(head, sizeof(head)));
 	if (message.len > 0)
 		put(c, message);
+	/* A sender may also stop at what rpc_room() says. */
+	if (queued(c) > RPC_QUEUE / 2)
+		want_writable(c);
 	link_wake(c->item.link);
 	return 0;
 }
@@ -326,8 +335,12 @@ call_writable(struct rpc_call *c)
 	}
 	if (c->ends_later)
 		call_end_sending(c);
-	if (!c->is_starved || c->has_finished || c->item.is_ended || is_full(c))
+	if (!c->is_starved || c->has_finished || c->item.is_ended)
 		return;
+	if (is_full(c)) { /* of other calls' bytes: look again */
+		want_writable(c);
+		return;
+	}
 	c->is_starved = false;
 	if (c->events && c->events->writable)
 		c->events->writable(c, c->owner);

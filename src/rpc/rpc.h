@@ -9,8 +9,9 @@
  * protobuf), at most LIMIT_MESSAGE. No compression.
  *
  * Back-pressure: rpc_send() takes a whole message or none of it (BUSY past
- * 256 KiB queued); `writable` says when to go on. Received messages hold the
- * peer's stream window until rpc_consume(call, bytes).
+ * 256 KiB queued); `writable` says when to go on, also to one who stopped at
+ * rpc_room() with over half of that queued. Received messages hold the peer's
+ * stream window until rpc_consume(call, bytes).
  *
  * Life: a call is valid from rpc_call()/`open` until its `closed` callback
  * has returned; closed is called exactly once, never from inside a function

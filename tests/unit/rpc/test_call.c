@@ -302,6 +302,29 @@ a_full_queue_is_busy_and_then_writable(void **state)
 }
 
 static void
+who_stops_at_the_room_left_is_told_too(void **state)
+{
+	struct side s;
+	struct watcher w = { 0 };
+	struct fault f = { 0 };
+
+	(void)state;
+	open_side(&s);
+	start(&s, &w, PATH("Sink"), -1);
+	for (int round = 0; round < 3; round++) {
+		w.writable = 0;
+		while (rpc_room(w.call) > 60000)
+			assert_int_equal(
+			    rpc_send(w.call, span_of(bulk, 50000), &f), 0);
+		UNTIL(&s, w.writable);
+		assert_true(rpc_room(w.call) > 60000);
+	}
+	rpc_half_close(w.call);
+	UNTIL(&s, w.closed);
+	close_side(&s);
+}
+
+static void
 stalled_calls_hold_up_no_other(void **state)
 {
 	static struct watcher w[MANY];
@@ -592,6 +615,7 @@ main(void)
 		cmocka_unit_test(messages_of_every_awkward_size_arrive),
 		cmocka_unit_test(a_stream_waits_for_a_slow_reader),
 		cmocka_unit_test(a_full_queue_is_busy_and_then_writable),
+		cmocka_unit_test(who_stops_at_the_room_left_is_told_too),
 		cmocka_unit_test(stalled_calls_hold_up_no_other),
 		cmocka_unit_test(
 		    a_refusal_keeps_its_code_text_field_and_detail),
