@@ -146,6 +146,26 @@ struct image_tar {
 	uint64_t hole;
 };
 
+/* The header block at hand. */
+enum {
+	IMAGE_AT_TYPE = 156
+};
+
+struct image_field {
+	size_t at;
+	size_t len;
+};
+
+extern const struct image_field image_field_size;
+
+bool image_block_is_zero(const struct image_tar *t);
+int image_block_sum(const struct image_tar *t, struct fault *f) MUST_CHECK;
+/* Octal or base-256; FAULT_INVALID over max, `what` names it. */
+int image_block_number(const struct image_tar *t, struct image_field at,
+    const char *what, uint64_t max, uint64_t *out, struct fault *f) MUST_CHECK;
+/* Fill t->entry from it and from the extended headers before it. */
+int image_block_entry(struct image_tar *t, struct fault *f) MUST_CHECK;
+
 void image_tar_init(struct image_tar *t);
 void image_tar_release(struct image_tar *t);
 /*
