@@ -116,6 +116,7 @@ gone(struct vm *vm)
 	if (!vm->used)
 		return;
 	vm->used = false;
+	vm->is_leaving = true;
 	loop_timer_clear(&vm->timer);
 	attach_close_all(vm, &vm->why);
 	session_close_all(vm);
@@ -406,8 +407,8 @@ take_slot(struct gateway *g, struct fault *f)
 	for (size_t i = 0; i < LIMIT_VMS; i++) {
 		struct vm *vm = &g->vms[i];
 
-		/* A slot whose link is not down yet is not free either. */
-		if (vm->used || vm->link != NULL)
+		/* Not free before its memory is emptied for the last time. */
+		if (vm->used || vm->is_leaving)
 			continue;
 		memset(vm, 0, sizeof(*vm));
 		vm->g = g;

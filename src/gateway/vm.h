@@ -25,6 +25,7 @@ enum vm_end {
 struct vm {
 	struct gateway *g;
 	bool used;
+	bool is_leaving; /* not used any more, emptied when the tick ends */
 	char id[LIMIT_ID + 1];
 	char sandbox_id[LIMIT_ID + 1]; /* empty: nobody's */
 	struct machine_shape shape;
