@@ -3,6 +3,7 @@
  * Streams that the gateway asks for with Down.open: the supervisor opens an
  * Attach call and names the id. Execs are here, puts and gets beside.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "supervisor/inner.h"
@@ -81,6 +82,26 @@ attach_done(struct rpc_call *call, const struct fault *f, uint64_t bytes,
 	if (attach_send(call, &up, &why) != 0)
 		log_warn(&why, "cannot tell the end of a stream");
 	rpc_half_close(call);
+}
+
+int
+attach_errno(struct fault *f, int error, const char *what, const char *path)
+{
+	enum fault_code code = error == ENOENT || error == ENOTDIR
+	    ? FAULT_NOT_FOUND
+	    : error == EACCES || error == EPERM || error == EROFS
+	    ? FAULT_REFUSED
+	    : error == EOPNOTSUPP || error == ELOOP || error == EISDIR
+	    ? FAULT_INVALID
+	    : FAULT_SYSTEM;
+
+	if (error == EOPNOTSUPP)
+		return fault_set(f, code, "'%s' is no plain file or folder",
+		    path);
+	errno = error;
+	(void)fault_sys(f, "cannot %s '%s'", what, path);
+	f->code = code;
+	return -1;
 }
 
 /* --- exec */

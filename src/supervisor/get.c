@@ -152,6 +152,8 @@ enter(struct get *g, const nacre_sandbox_v1_Node *n, struct fault *f)
 {
 	if (S_ISREG(n->mode))
 		return ask(g, GET_OPEN, 0, f);
+	if (!S_ISDIR(n->mode) && g->depth == 0)
+		return attach_errno(f, EOPNOTSUPP, "read", g->path);
 	if (!S_ISDIR(n->mode))
 		return 0; /* sockets, pipes and devices stay behind */
 	if (tell_entry(g, n, f) != 0)
@@ -180,12 +182,11 @@ take_reply(struct get *g, struct span m, struct fault *f)
 
 	arena_init(&mine, SUPERVISOR_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_FileReply, &r, m, a, f) == 0) {
-		errno = r.error;
 		/* Gone since it was listed: not an error of the copy. */
 		if (r.error == ENOENT && g->depth > 0 && g->asked == GET_OPEN)
 			got = 0;
 		else if (r.error)
-			(void)fault_sys(f, "cannot read '%s'", g->path);
+			(void)attach_errno(f, r.error, "read", g->path);
 		else if (g->asked == GET_OPEN)
 			got = take_open(g, &r, f);
 		else if (g->asked == GET_STAT)

@@ -286,6 +286,9 @@ bool attach_has_room(struct rpc_call *call);
 struct rpc_call *attach_call(struct supervisor *sv, const char *id,
     const struct rpc_call_events *events, void *owner,
     struct fault *f) MUST_CHECK;
+/* What a file act in the sandbox failed with, as a fault; -1. */
+int attach_errno(struct fault *f, int error, const char *what,
+    const char *path);
 /* The last message of a put or get, then the end. */
 void attach_done(struct rpc_call *call, const struct fault *f, uint64_t bytes,
     uint64_t entries);

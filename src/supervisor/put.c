@@ -7,7 +7,6 @@
  */
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,9 +114,8 @@ take_reply(struct put *p, const struct fault *why, struct span m,
 	}
 	arena_init(&a, SUPERVISOR_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_FileReply, &r, m, &a, f) == 0) {
-		errno = r.error;
 		if (r.error)
-			(void)fault_sys(f, "cannot write '%s'", p->path);
+			(void)attach_errno(f, r.error, "write", p->path);
 		else if (r.tag == 0)
 			got = 0;
 		else
