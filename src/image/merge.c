@@ -398,6 +398,9 @@ apply(struct image_merge *m, const struct image_tar_entry *e, struct fault *f)
 		return set_folder(m, IMAGE_ROOT, e, f);
 	if (resolve(m, dir, f) < 0)
 		return -1;
+	if (m->out_len + 1 + last.len > IMAGE_PATH)
+		return fault_set(f, FAULT_INVALID,
+		    "path is too long once its links are followed");
 	if (m->whiteouts && span_starts(last, WHITEOUT))
 		return whiteout(m, here(m), last, f);
 	if (make_folder(m, &node, f) < 0)

@@ -269,6 +269,34 @@ content_is_capped_over_all_layers(void **state)
 	free(m);
 }
 
+static void
+a_path_that_links_make_too_long_is_refused(void **state)
+{
+	static const uint8_t key[16] = { 0 };
+	struct image_merge *m = must_alloc(sizeof(*m));
+	struct image_tar_entry e = { .kind = IMAGE_SYMLINK,
+		.path = SPAN_LIT("s") };
+	char target[4001];
+	char path[258] = "s/";
+	struct image_tree t;
+	struct fault f = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(target); i++)
+		target[i] = i % 2 ? '/' : 'x';
+	memset(path + 2, 'n', 255);
+	image_tree_init(&t, key);
+	image_merge_init(m, &t, 1);
+	e.link = span_of(target, sizeof(target));
+	assert_int_equal(image_merge_entry(m, &e, &f), 0);
+	e = (struct image_tar_entry){ .kind = IMAGE_FILE,
+		.path = span_str(path) };
+	assert_int_equal(image_merge_entry(m, &e, &f), -1);
+	assert_int_equal(f.code, FAULT_INVALID);
+	image_tree_release(&t);
+	free(m);
+}
+
 /* A folder that comes and goes 20 000 times, with all its children each time,
  * costs what its entries cost. */
 static void
@@ -310,6 +338,7 @@ main(void)
 		cmocka_unit_test(layers_merge_by_the_rules),
 		cmocka_unit_test(a_folder_takes_its_last_attributes),
 		cmocka_unit_test(content_is_capped_over_all_layers),
+		cmocka_unit_test(a_path_that_links_make_too_long_is_refused),
 		cmocka_unit_test(replacing_a_large_folder_is_cheap),
 	};
 
