@@ -72,10 +72,11 @@ apply(struct store_sandbox *row, enum state next, const struct cause *why)
 {
 	clear_why(row);
 	if (why != NULL) {
-		(void)text_copy(row->reason, sizeof(row->reason),
-		    span_str(why->reason));
-		(void)text_copy(row->detail, sizeof(row->detail),
-		    span_str(why->detail));
+		/* A guest's words, cut anywhere: a row must stay UTF-8. */
+		text_escape(span_str(why->reason), row->reason,
+		    sizeof(row->reason));
+		text_escape(span_str(why->detail), row->detail,
+		    sizeof(row->detail));
 		if (why->has_exit) {
 			row->has_exit = true;
 			row->exit_code = why->exit_code;
