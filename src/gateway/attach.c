@@ -115,7 +115,7 @@ attach_open(struct vm *vm, nacre_session_v1_Open *open,
 	nacre_session_v1_Down down = nacre_session_v1_Down_init_zero;
 	struct attach *a;
 
-	if (vm == NULL || vm->end != VM_ALIVE) {
+	if (vm == NULL || !vm->used || vm->end != VM_ALIVE) {
 		fault_set(f, FAULT_LOST, "the sandbox has no machine");
 		return NULL;
 	}
