@@ -6,6 +6,7 @@
  */
 #include <sys/syscall.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -508,7 +509,8 @@ vm_adopt(struct gateway *g, const char *id, struct fault *f)
 	if (!text_fmt(path, sizeof(path), "%s/%s.sock", paths.keepers, id))
 		return fault_set(f, FAULT_SYSTEM, "the path is too long");
 	if (rpc_connect_unix(path, &fd, f) < 0) {
-		(void)unlink(path); /* nobody is behind it */
+		if (f->sys == ECONNREFUSED)
+			(void)unlink(path); /* nobody is behind it */
 		return -1;
 	}
 	vm = take_slot(g, f);
