@@ -247,7 +247,7 @@ int
 policy_addresses_of(bool any, struct arena *a, struct policy_addresses *out,
     struct fault *f)
 {
-	struct policy_range shut[CLOSED];
+	struct policy_range shut[CLOSED] = { 0 };
 	size_t n = policy_ranges_settle(shut, closed(any, shut));
 	struct policy_range *open = arena_get(a, (n + 1) * sizeof(*open));
 	struct policy_address from = { 0, 0 };

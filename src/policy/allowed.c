@@ -67,12 +67,12 @@ void
 allowed_read(struct reader *r, const struct yaml_node *node,
     struct policy_allowed *to)
 {
-	struct policy_cidr *cidr;
-	uint32_t i = 0;
-
 	enter(r, "allowed_ips");
 	if (read_list(r, node)) {
-		cidr = read_room(r, node->count, sizeof(*cidr));
+		struct policy_cidr *cidr =
+		    read_room(r, node->count, sizeof(*cidr));
+		uint32_t i = 0;
+
 		to->cidr = cidr;
 		for (node = node->first; node && cidr; node = node->next) {
 			enter_index(r, i++);

@@ -25,11 +25,10 @@ errors_fault(const struct yaml_errors *e, struct fault *f)
 	}; /* "; and N more" */
 	char text[sizeof(f->text)] = "";
 	char one[YAML_ERROR_TEXT + 32];
-	size_t kept = e->count < YAML_ERRORS ? e->count : YAML_ERRORS;
 	size_t used = 0;
 	size_t shown = 0;
 
-	for (; shown < kept; shown++) {
+	for (; shown < e->count && shown < YAML_ERRORS; shown++) {
 		size_t room = sizeof(text) - used - TAIL;
 
 		policy_error_format(e, shown, one, sizeof(one));
@@ -49,19 +48,18 @@ int
 policy_compile(struct reader *r, const struct yaml_node *root, struct policy *p,
     struct fault *f)
 {
-	struct policy found = { 0 };
-
-	r->p = &found;
-	sections_read(r, root);
+	r->p = read_room(r, 1, sizeof(*r->p));
+	if (r->p)
+		sections_read(r, root);
 	if (r->spent) {
 		yaml_errors_init(r->errors);
 		return fault_set(f, FAULT_LIMIT, "policy is too large");
 	}
 	if (r->errors->count > 0)
 		return errors_fault(r->errors, f);
-	if (policy_settle(&found, r->a, f) != 0)
+	if (policy_settle(r->p, r->a, f) != 0)
 		return -1;
-	*p = found;
+	*p = *r->p;
 	return 0;
 }
 

@@ -102,10 +102,11 @@ int
 policy_complete(const struct policy *child, const struct policy *parent,
     unsigned inherit, struct arena *a, struct policy *out, struct fault *f)
 {
-	static const struct policy nothing;
 	struct completion c = { .parent = parent, .a = a };
-	struct policy p = child ? *child : nothing;
+	struct policy p = { 0 };
 
+	if (child)
+		p = *child;
 	if (!p.has_filesystem || (inherit & POLICY_FILESYSTEM))
 		inherit_files(&p, parent);
 	if (!p.has_landlock || (inherit & POLICY_LANDLOCK)) {

@@ -489,7 +489,7 @@ policy_reason_text(enum policy_reason reason)
 		[POLICY_PASSES] = "a rule allows it",
 		[POLICY_PASSES_AUDIT] = "only recorded: its endpoint audits",
 		[POLICY_NEVER_DIALLED] = "never reachable",
-		[POLICY_NO_ENDPOINT] = "there is no endpoint for this host and port",
+		[POLICY_NO_ENDPOINT] = "no endpoint there",
 		[POLICY_NO_PROGRAM] = "not for this program",
 		[POLICY_NO_ADDRESS] = "not at this address",
 		[POLICY_NO_KIND] = "not with this protocol",

@@ -143,6 +143,7 @@ struct text {
 
 void text_add(struct text *t, const char *s);
 void text_quoted(struct text *t, struct span s);
+void text_path(struct text *t, struct span s);
 void text_num(struct text *t, uint64_t n);
 /* Sort the pieces, drop equal ones, and add them. */
 void text_sorted(struct text *t, struct span *piece, size_t n,

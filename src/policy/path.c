@@ -102,7 +102,6 @@ hides_dots(struct span segment)
 struct output {
 	char *to;
 	size_t n;
-	bool closed; /* ends in a slash that is part of the path */
 };
 
 static void

@@ -121,7 +121,6 @@ ports_read(struct reader *r, const struct yaml_node *endpoint,
 	const struct yaml_node *list = yaml_get(endpoint, "ports");
 	uint16_t first = 0;
 	uint16_t *port;
-	size_t n = 0;
 
 	if (!one && !list) {
 		read_error(r, endpoint, "port is missing: there is no default");
@@ -131,6 +130,8 @@ ports_read(struct reader *r, const struct yaml_node *endpoint,
 	if (!port)
 		return;
 	if (list) {
+		size_t n = 0;
+
 		enter(r, "ports");
 		if (read_list(r, list)) {
 			n = list_read(r, list->first, port);

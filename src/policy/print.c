@@ -75,15 +75,33 @@ globs_print(struct text *t, const struct policy_globs *g)
 static void
 query_print(struct text *t, const struct policy_rule *rule)
 {
-	if (rule->query_n == 0)
-		return;
-	text_add(t, ", query: {");
 	for (size_t i = 0; i < rule->query_n; i++) {
 		text_add(t, i ? ", " : "");
 		text_quoted(t, rule->query[i].key);
 		text_add(t, ": ");
 		globs_print(t, &rule->query[i].values);
 	}
+}
+
+/* What stands for everything is left out, but never all of it. */
+static void
+http_print(struct text *t, const struct policy_rule *rule)
+{
+	bool all = rule->path.everything &&
+	    (rule->method.len > 0 || rule->query_n > 0);
+
+	if (rule->method.len > 0) {
+		text_add(t, "method: ");
+		text_quoted(t, rule->method);
+	}
+	if (!all) {
+		text_add(t, rule->method.len > 0 ? ", path: " : "path: ");
+		text_path(t, rule->path.text);
+	}
+	if (rule->query_n == 0)
+		return;
+	text_add(t, rule->method.len > 0 || !all ? ", query: {" : "query: {");
+	query_print(t, rule);
 	text_add(t, "}");
 }
 
@@ -91,18 +109,12 @@ static void
 rule_print(struct text *t, enum policy_kind kind,
     const struct policy_rule *rule)
 {
-	bool http = kind == POLICY_REST || kind == POLICY_WEBSOCKET;
-	struct span any = SPAN_LIT("*");
-
-	text_add(t, "{method: ");
-	text_quoted(t,
-	    !http                  ? rule->rpc.text
-		: rule->method.len ? rule->method
-				   : any);
-	if (http) {
-		text_add(t, ", path: ");
-		text_quoted(t, rule->path.text);
-		query_print(t, rule);
+	text_add(t, "{");
+	if (kind == POLICY_REST || kind == POLICY_WEBSOCKET) {
+		http_print(t, rule);
+	} else {
+		text_add(t, "method: ");
+		text_quoted(t, rule->rpc.text);
 	}
 	if (rule->tools == POLICY_TOOLS_GLOB) {
 		text_add(t, ", tool: ");
@@ -141,7 +153,7 @@ rules_print(struct text *t, const char *head, const char *before,
 static void
 field(struct text *t, const char *key, const char *value)
 {
-	text_add(t, "        ");
+	text_add(t, "      ");
 	text_add(t, key);
 	text_add(t, ": ");
 	text_add(t, value);
@@ -160,10 +172,18 @@ quoted_field(struct text *t, const char *key, struct span value)
 {
 	if (value.len == 0)
 		return;
-	text_add(t, "        ");
+	text_add(t, "      ");
 	text_add(t, key);
 	text_add(t, ": ");
 	text_quoted(t, value);
+	text_add(t, "\n");
+}
+
+static void
+path_field(struct text *t, struct span path)
+{
+	text_add(t, "      path: ");
+	text_path(t, path);
 	text_add(t, "\n");
 }
 
@@ -172,7 +192,7 @@ ports_print(struct text *t, const struct policy_ports *ports)
 {
 	const char *between = "";
 
-	text_add(t, "        ports: [");
+	text_add(t, "      ports: [");
 	for (size_t i = 0; i < ports->n; i++)
 		for (uint32_t p = ports->range[i].first;
 		     p <= ports->range[i].last; p++) {
@@ -214,7 +234,7 @@ allowed_print(struct text *t, const struct policy_allowed *w)
 		cidr_print(&one, &w->cidr[i]);
 		piece_take(&s, &one);
 	}
-	text_add(t, "        allowed_ips: [");
+	text_add(t, "      allowed_ips: [");
 	text_sorted(t, s.piece, s.n, ", ");
 	text_add(t, "]\n");
 }
@@ -233,7 +253,7 @@ capabilities_print(struct text *t, const struct policy_capabilities *c)
 	quoted_field(t, "signing_service", c->signing_service);
 	quoted_field(t, "signing_region", c->signing_region);
 	if (c->provider.len > 0) {
-		text_add(t, "        credential_binding: {provider: ");
+		text_add(t, "      credential_binding: {provider: ");
 		text_quoted(t, c->provider);
 		text_add(t, "}\n");
 	}
@@ -245,8 +265,8 @@ options_print(struct text *t, const struct policy_endpoint *e)
 	if (e->kind != POLICY_JSON_RPC && e->kind != POLICY_MCP)
 		return;
 	text_add(t,
-	    e->kind == POLICY_MCP ? "        mcp: {max_body_bytes: "
-				  : "        json_rpc: {max_body_bytes: ");
+	    e->kind == POLICY_MCP ? "      mcp: {max_body_bytes: "
+				  : "      json_rpc: {max_body_bytes: ");
 	text_num(t, e->capabilities.max_body);
 	if (e->kind == POLICY_MCP && !e->strict_tools)
 		text_add(t, ", strict_tool_names: false");
@@ -264,14 +284,14 @@ inspection_print(struct text *t, const struct policy_endpoint *e)
 	field(t, "protocol", policy_kind_name(e->kind));
 	field(t, "enforcement", e->audit ? "audit" : "enforce");
 	if (!e->path.everything)
-		quoted_field(t, "path", e->path.text);
+		path_field(t, e->path.text);
 	flag(t, "allow_encoded_slash", e->encoded_slash);
 	if (e->access)
 		field(t, "access", access[e->access]);
 	else
-		rules_print(t, "        rules:\n", "          - allow: ", "\n",
-		    e, &e->allows);
-	rules_print(t, "        deny_rules:\n", "          - ", "\n", e,
+		rules_print(t, "      rules:\n", "      - allow: ", "\n", e,
+		    &e->allows);
+	rules_print(t, "      deny_rules:\n", "      - ", "\n", e,
 	    &e->denies);
 	options_print(t, e);
 }
@@ -281,7 +301,7 @@ endpoint_print(struct text *t, const struct policy_endpoint *e)
 {
 	struct span host = e->host.glob.text;
 
-	text_add(t, "      - host: ");
+	text_add(t, "    - host: ");
 	text_quoted(t, e->host.kind == POLICY_HOST_NONE ? span_str("") : host);
 	text_add(t, "\n");
 	ports_print(t, &e->ports);
@@ -330,8 +350,8 @@ entry_print(struct text *t, const struct policy_entry *entry)
 	for (size_t i = 0; i < entry->programs_n; i++) {
 		struct text one = piece_text(&s);
 
-		text_add(&one, "      - {path: ");
-		text_quoted(&one, entry->programs[i].glob.text);
+		text_add(&one, "    - {path: ");
+		text_path(&one, entry->programs[i].glob.text);
 		text_add(&one, "}\n");
 		piece_take(&s, &one);
 	}
@@ -385,8 +405,8 @@ files_print(struct text *t, const char *key, const struct policy_files *files,
 
 		if (without && is_listed(without, files->file[i].path))
 			continue;
-		text_add(&one, "    - ");
-		text_quoted(&one, files->file[i].path);
+		text_add(&one, "  - ");
+		text_path(&one, files->file[i].path);
 		text_add(&one, "\n");
 		piece_take(&s, &one);
 	}

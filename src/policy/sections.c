@@ -87,15 +87,16 @@ files_read(struct reader *r, const struct yaml_node *map, const char *key,
     struct policy_files *to)
 {
 	const struct yaml_node *node = yaml_get(map, key);
-	struct policy_file *file;
-	size_t n = 0;
-	uint32_t i = 0;
 
 	if (!node)
 		return;
 	enter(r, key);
 	if (read_list(r, node)) {
-		file = read_room(r, node->count, sizeof(*file));
+		struct policy_file *file =
+		    read_room(r, node->count, sizeof(*file));
+		size_t n = 0;
+		uint32_t i = 0;
+
 		for (node = node->first; node && file; node = node->next) {
 			enter_index(r, i);
 			file[n].index = i++;

@@ -86,6 +86,24 @@ text_quoted(struct text *t, struct span s)
 	text_add(t, "\"");
 }
 
+/* Unquoted when no reader of YAML can take it for anything else. */
+void
+text_path(struct text *t, struct span s)
+{
+	bool is_plain = s.len > 0 && s.ptr[0] == '/';
+
+	for (size_t i = 0; i < s.len && is_plain; i++) {
+		uint8_t c = s.ptr[i];
+
+		is_plain = (c >= '/' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+		    (c >= 'a' && c <= 'z') || (c && strchr("_.*~+=%-", c));
+	}
+	if (is_plain)
+		add(t, (const char *)s.ptr, s.len);
+	else
+		text_quoted(t, s);
+}
+
 static int
 by_bytes(const void *x, const void *y)
 {
