@@ -83,7 +83,10 @@ struct image_info {
 /* FAULT_NOT_FOUND when no image has that name. */
 int image_find(const struct image_store *s, const char *name, struct arena *a,
     struct image_info *out, struct fault *f) MUST_CHECK;
-/* All images, by name; a damaged one is logged and left out. */
+/*
+ * All images, by name, without their accounts; about 500 bytes each. A damaged
+ * one is logged and left out.
+ */
 int image_list(const struct image_store *s, struct arena *a,
     struct image_info **out, size_t *count, struct fault *f) MUST_CHECK;
 /* Read-only descriptor of the squashfs, by hex digest. */

@@ -503,6 +503,14 @@ int image_publish(const struct image_store *s, const struct image_write *w,
 
 int image_store_lock(const struct image_store *s, struct fault *f) MUST_CHECK;
 void image_store_unlock(const struct image_store *s);
+int image_not_found(const char *name, struct fault *f); /* sets it; -1 */
+/* "NAME.json" -> NAME; false for anything else that lies about. */
+bool image_name_of_file(const char *file, char name[LIMIT_NAME + 1]);
+/* All names, sorted, in the arena. */
+int image_names(const struct image_store *s, struct arena *a,
+    char (**out)[LIMIT_NAME + 1], size_t *count, struct fault *f) MUST_CHECK;
+int image_name_digest(const struct image_store *s, const char *name,
+    char digest[DIGEST_HEX], struct fault *f) MUST_CHECK;
 void image_blob_remove(const struct image_store *s, const char *digest);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store as its readers see it: names, blobs, and what is known of them.
- * A lock on the store's folder makes "is this blob still named?" and "name
- * this blob" exclude each other; readers need none, as files appear whole.
+ * The store: its folders, its blobs, and which of them nothing needs. A lock
+ * on its folder makes "is this blob still named?" and "name this blob" exclude
+ * each other; readers need none, as files appear whole.
  */
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 #include "image/inner.h"
 
 enum {
-	SWEEP_ARENA = 256 << 20, /* all facts of all images, at most */
+	SWEEP_ARENA = 1 << 20, /* all names and digests */
 };
 
 static int
@@ -71,220 +71,6 @@ void
 image_store_unlock(const struct image_store *s)
 {
 	(void)flock(s->dir, LOCK_UN);
-}
-
-static int
-read_json(int dir, const char *file, struct arena *a,
-    const struct json_value **out, struct fault *f)
-{
-	struct buf text;
-	int r = -1;
-
-	buf_init(&text, IMAGE_META);
-	if (file_read(dir, file, &text, f) == 0) {
-		struct span kept = arena_dup(a, buf_span(&text));
-
-		r = kept.ptr
-		    ? json_parse(kept, a, out, f)
-		    : fault_set(f, FAULT_LIMIT, "no room for '%s'", file);
-	}
-	buf_release(&text);
-	return r;
-}
-
-static int
-read_uint(const struct json_value *v, const char *key, uint64_t *out,
-    struct fault *f)
-{
-	if (json_uint(json_get(v, key), INT64_MAX, out))
-		return 0;
-	return fault_set(f, FAULT_INVALID, "'%s' is missing", key);
-}
-
-static int
-read_accounts(const struct json_value *v, const char *key, struct arena *a,
-    const struct image_account **out, size_t *count, struct fault *f)
-{
-	const struct json_value *list;
-	struct image_account *row;
-
-	if (json_need(v, key, JSON_ARRAY, &list, f) < 0)
-		return -1;
-	row = arena_get(a, (list->count + 1) * sizeof(*row));
-	if (!row)
-		return fault_set(f, FAULT_LIMIT, "too many users");
-	*out = row;
-	*count = list->count;
-	for (const struct json_value *i = json_first(list); i;
-	     i = json_next(i), row++) {
-		uint64_t uid = 0;
-		uint64_t gid = 0;
-
-		row->home = "";
-		if (!json_cstr(json_get(i, "name"), &row->name) ||
-		    !json_uint(json_get(i, "gid"), UINT32_MAX, &gid))
-			return fault_set(f, FAULT_INVALID, "a bad '%s'", key);
-		if (json_get(i, "home") &&
-		    (!json_cstr(json_get(i, "home"), &row->home) ||
-			!json_uint(json_get(i, "uid"), UINT32_MAX, &uid)))
-			return fault_set(f, FAULT_INVALID, "a bad '%s'", key);
-		row->uid = (uint32_t)uid;
-		row->gid = (uint32_t)gid;
-	}
-	return 0;
-}
-
-static int
-read_blob_facts(const struct image_store *s, struct arena *a,
-    struct image_info *out, struct fault *f)
-{
-	const struct json_value *v = NULL;
-	char file[DIGEST_HEX + 8];
-
-	(void)snprintf(file, sizeof(file), "%s.json", out->digest);
-	if (read_json(s->blobs, file, a, &v, f) < 0 ||
-	    read_uint(v, "size_bytes", &out->size_bytes, f) < 0 ||
-	    read_uint(v, "content_bytes", &out->content_bytes, f) < 0 ||
-	    read_uint(v, "entries", &out->entries, f) < 0 ||
-	    read_accounts(v, "users", a, &out->users, &out->user_count, f) <
-		0 ||
-	    read_accounts(v, "groups", a, &out->groups, &out->group_count, f) <
-		0)
-		return -1;
-	out->blob = arena_fmt(a, "blobs/%s.sqfs", out->digest);
-	out->index = arena_fmt(a, "blobs/%s.idx", out->digest);
-	if (!out->blob || !out->index)
-		return fault_set(f, FAULT_LIMIT, "no room for an image");
-	return 0;
-}
-
-static int
-read_digest(const struct json_value *v, struct image_info *out, struct fault *f)
-{
-	uint8_t raw[DIGEST_SIZE];
-	struct span hex = { 0 };
-
-	if (!json_str(json_get(v, "digest"), &hex) ||
-	    !hex_parse(hex, raw, sizeof(raw)))
-		return fault_set(f, FAULT_INVALID, "'digest' is missing");
-	hex_format(raw, sizeof(raw), out->digest);
-	return 0;
-}
-
-static int
-read_name(const struct image_store *s, const char *name, struct arena *a,
-    struct image_info *out, struct fault *f)
-{
-	const struct json_value *v = NULL;
-	uint64_t imported = 0;
-	char file[LIMIT_NAME + 8];
-
-	memset(out, 0, sizeof(*out));
-	(void)snprintf(file, sizeof(file), "%s.json", name);
-	if (read_json(s->names, file, a, &v, f) < 0 ||
-	    read_digest(v, out, f) < 0 ||
-	    read_uint(v, "imported_ms", &imported, f) < 0 ||
-	    image_config_read(v, a, &out->config, f) < 0)
-		return -1;
-	if (!json_cstr(json_get(v, "source"), &out->source) ||
-	    !json_cstr(json_get(v, "source_digest"), &out->source_digest))
-		return fault_set(f, FAULT_INVALID, "'source' is missing");
-	out->imported_ms = (int64_t)imported;
-	out->name = arena_str(a, span_str(name));
-	if (!out->name)
-		return fault_set(f, FAULT_LIMIT, "no room for an image");
-	return read_blob_facts(s, a, out, f);
-}
-
-static int
-not_found(const char *name, struct fault *f)
-{
-	char shown[64];
-
-	text_escape(span_str(name), shown, sizeof(shown));
-	return fault_set(f, FAULT_NOT_FOUND,
-	    "no image '%s': see 'nacre image list'", shown);
-}
-
-int
-image_find(const struct image_store *s, const char *name, struct arena *a,
-    struct image_info *out, struct fault *f)
-{
-	if (!name_valid(span_str(name), LIMIT_NAME))
-		return not_found(name, f);
-	if (read_name(s, name, a, out, f) == 0)
-		return 0;
-	if (f->code == FAULT_SYSTEM && f->sys == ENOENT)
-		return not_found(name, f);
-	return fault_prefix(f, "image '%s'", name);
-}
-
-/* "NAME.json" -> NAME; false for anything else that lies about. */
-static bool
-name_of_file(const char *file, char name[LIMIT_NAME + 1])
-{
-	struct span s = span_str(file);
-
-	if (s.len <= 5 || !span_is(span_from(s, s.len - 5), ".json"))
-		return false;
-	s.len -= 5;
-	return name_valid(s, LIMIT_NAME) && text_copy(name, LIMIT_NAME + 1, s);
-}
-
-static int
-order_names(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* All names, sorted, in the arena. */
-static int
-list_names(const struct image_store *s, struct arena *a,
-    char (**out)[LIMIT_NAME + 1], size_t *count, struct fault *f)
-{
-	int fd = openat(s->names, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-
-	*count = 0;
-	if (!d)
-		return fault_sys(f, "cannot list the image store");
-	*out = arena_get(a, IMAGE_NAMES * sizeof(**out));
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	while (*out && *count < IMAGE_NAMES && (e = readdir(d)))
-		if (name_of_file(e->d_name, (*out)[*count]))
-			++*count;
-	(void)closedir(d);
-	if (!*out)
-		return fault_set(f, FAULT_LIMIT, "no room for a list");
-	qsort(*out, *count, sizeof(**out), order_names);
-	return 0;
-}
-
-int
-image_list(const struct image_store *s, struct arena *a,
-    struct image_info **out, size_t *count, struct fault *f)
-{
-	char(*names)[LIMIT_NAME + 1];
-	struct image_info *list;
-	size_t n;
-
-	*count = 0;
-	if (list_names(s, a, &names, &n, f) < 0)
-		return -1;
-	list = arena_get(a, (n + 1) * sizeof(*list));
-	if (!list)
-		return fault_set(f, FAULT_LIMIT, "no room for a list");
-	for (size_t i = 0; i < n; i++) {
-		struct fault why;
-
-		if (read_name(s, names[i], a, &list[*count], &why) == 0)
-			++*count;
-		else if (why.code != FAULT_SYSTEM || why.sys != ENOENT)
-			log_warn(&why, "image '%s' is not listed", names[i]);
-	}
-	*out = list;
-	return 0;
 }
 
 int
@@ -349,14 +135,14 @@ named_digests(const struct image_store *s, struct arena *a,
 	size_t n = 0;
 
 	*count = 0;
-	if (list_names(s, a, &names, &n, &ignored) < 0 || n >= IMAGE_NAMES)
+	if (image_names(s, a, &names, &n, &ignored) < 0 || n >= IMAGE_NAMES)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		struct image_info info = { 0 };
+		char digest[DIGEST_HEX];
 
-		if (read_name(s, names[i], a, &info, &ignored) < 0)
+		if (image_name_digest(s, names[i], digest, &ignored) < 0)
 			return false;
-		digests[*count] = arena_str(a, span_str(info.digest));
+		digests[*count] = arena_str(a, span_str(digest));
 		if (!digests[(*count)++])
 			return false;
 	}
@@ -396,7 +182,7 @@ is_needed(const struct sweep *w, int dir, const char *file)
 	if (dir == w->store->names) {
 		char name[LIMIT_NAME + 1];
 
-		return name_of_file(file, name);
+		return image_name_of_file(file, name);
 	}
 	if (!digest_of_file(file, digest))
 		return false;
@@ -478,13 +264,13 @@ image_delete(const struct image_store *s, const char *name, image_in_use in_use,
 
 	*freed = 0;
 	if (!name_valid(span_str(name), LIMIT_NAME))
-		return not_found(name, f);
+		return image_not_found(name, f);
 	(void)snprintf(file, sizeof(file), "%s.json", name);
 	if (image_store_lock(s, f) < 0)
 		return -1;
 	if (unlinkat(s->names, file, 0) < 0)
 		r = errno == ENOENT
-		    ? not_found(name, f)
+		    ? image_not_found(name, f)
 		    : fault_sys(f, "cannot delete image '%s'", name);
 	if (r == 0) {
 		(void)fsync(s->names);

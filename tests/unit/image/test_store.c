@@ -199,6 +199,31 @@ equal_content_is_one_blob(void **state)
 	assert_int_equal(f.code, FAULT_NOT_FOUND);
 }
 
+static void
+a_long_list_needs_little_room(void **state)
+{
+	struct image_result r;
+	struct image_info *list;
+	struct arena a;
+	struct fault f;
+	size_t n;
+
+	(void)state;
+	must_import("first", &r);
+	for (int i = 0; i < 500; i++) {
+		char name[LIMIT_NAME + 8];
+
+		(void)snprintf(name, sizeof(name), "copy%d.json", i);
+		assert_int_equal(
+		    linkat(store.names, "first.json", store.names, name, 0), 0);
+	}
+	arena_init(&a, 501 * 640);
+	assert_int_equal(image_list(&store, &a, &list, &n, &f), 0);
+	assert_int_equal(n, 501);
+	assert_string_equal(list[500].name, "first");
+	arena_release(&a);
+}
+
 static bool
 always(void *arg, const char *digest)
 {
@@ -316,6 +341,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_import_can_be_found),
 		TEST(equal_content_is_one_blob),
+		TEST(a_long_list_needs_little_room),
 		TEST(a_blob_in_use_stays),
 		TEST(the_same_folder_gives_the_same_digest),
 		TEST(bad_asks_leave_nothing),
