@@ -342,6 +342,13 @@ on_ack(struct deferred *d)
 static void
 on_up(struct session *s, const nacre_session_v1_Up *up, struct arena *a)
 {
+	/* What a machine that is being ended says of its launch is no event of
+	 * the sandbox, which may be in its next launch already. */
+	if (s->vm->end != VM_ALIVE &&
+	    (up->which_kind == nacre_session_v1_Up_ready_tag ||
+		up->which_kind == nacre_session_v1_Up_exit_tag ||
+		up->which_kind == nacre_session_v1_Up_failed_tag))
+		return;
 	switch (up->which_kind) {
 	case nacre_session_v1_Up_ready_tag:
 		on_ready(s, &up->kind.ready, a);
