@@ -333,7 +333,8 @@ settle(struct gateway *g, struct store_sandbox *row)
 			own = vm;
 			continue;
 		}
-		vm_end(vm, false);
+		/* Gently when its files are wanted again. */
+		vm_end(vm, row->state == STATE_STARTING);
 		is_held = true;
 	}
 	if (is_held)
