@@ -15,9 +15,6 @@
 
 #include "policy/inner.h"
 
-#define CALL  "tools/call"
-#define FRAME "WEBSOCKET_TEXT"
-
 static bool
 carries(enum policy_kind kind, enum policy_act act)
 {
@@ -33,79 +30,6 @@ carries(enum policy_kind kind, enum policy_act act)
 	case POLICY_MCP:
 		return act == POLICY_ACT_MCP || act == POLICY_ACT_STREAM ||
 		    act == POLICY_ACT_ANSWER;
-	}
-	return false;
-}
-
-static bool
-equal_folded(struct span a, struct span upper)
-{
-	if (a.len != upper.len)
-		return false;
-	for (size_t i = 0; i < a.len; i++) {
-		uint8_t c = a.ptr[i];
-
-		if ((c >= 'a' && c <= 'z' ? c & ~0x20 : c) != upper.ptr[i])
-			return false;
-	}
-	return true;
-}
-
-static bool
-method_match(struct span rule, struct span method)
-{
-	return rule.len == 0 || equal_folded(method, rule) ||
-	    (span_is(rule, "GET") && equal_folded(method, SPAN_LIT("HEAD")));
-}
-
-/* Allow: present, and all of its values match. Deny: any one matches. */
-static bool
-constraint_match(const struct policy_query *c, const struct policy_request *r,
-    bool deny)
-{
-	bool some = false;
-
-	for (size_t i = 0; i < r->query_n; i++) {
-		bool match;
-
-		if (!span_equal(r->query[i].key, c->key))
-			continue;
-		match = policy_globs_match(&c->values, r->query[i].value);
-		if (match == deny)
-			return deny;
-		some = true;
-	}
-	return some && !deny;
-}
-
-/* An HTTP rule against this method on the request's path and query. */
-static bool
-http_match(const struct policy_rule *rule, const struct policy_request *r,
-    struct span method, bool deny)
-{
-	if (!method_match(rule->method, method) ||
-	    !policy_glob_match(&rule->path, r->path))
-		return false;
-	for (size_t i = 0; i < rule->query_n; i++)
-		if (!constraint_match(&rule->query[i], r, deny))
-			return false;
-	return true;
-}
-
-static bool
-mcp_match(const struct policy_rule *rule, const struct policy_request *r)
-{
-	bool call = span_is(r->method, CALL);
-
-	if (!policy_glob_match(&rule->rpc, r->method))
-		return false;
-	switch (rule->tools) {
-	case POLICY_TOOLS_ANY:
-		return true;
-	case POLICY_TOOLS_GLOB:
-		return call && policy_globs_match(&rule->tool, r->tool);
-	case POLICY_TOOLS_NONE:
-		return !call;
 	}
 	return false;
 }
@@ -130,57 +54,6 @@ rest_method(const struct policy_request *r)
 	return r->method;
 }
 
-static bool
-is_strict_byte(uint8_t c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-}
-
-bool
-tool_is_strict(struct span name)
-{
-	if (name.len == 0 || name.len > 128)
-		return false;
-	for (size_t i = 0; i < name.len; i++)
-		if (!is_strict_byte(name.ptr[i]))
-			return false;
-	return true;
-}
-
-static bool
-has_encoded_slash(struct span path)
-{
-	for (size_t i = 0; i + 2 < path.len; i++)
-		if (path.ptr[i] == '%' && path.ptr[i + 1] == '2' &&
-		    path.ptr[i + 2] == 'F')
-			return true;
-	return false;
-}
-
-/* The first rule of e that has the request under that HTTP method. */
-static const struct policy_rule *
-http_rule(const struct policy_rules *rules, const struct policy_request *r,
-    struct span method, bool deny)
-{
-	for (size_t i = 0; i < rules->n; i++)
-		if (http_match(&rules->rule[i], r, method, deny))
-			return &rules->rule[i];
-	return NULL;
-}
-
-static const struct policy_rule *
-rpc_rule(const struct policy_rules *rules, const struct policy_request *r,
-    enum policy_kind kind)
-{
-	for (size_t i = 0; i < rules->n; i++)
-		if (kind == POLICY_MCP
-			? mcp_match(&rules->rule[i], r)
-			: policy_glob_match(&rules->rule[i].rpc, r->method))
-			return &rules->rule[i];
-	return NULL;
-}
-
 /* --- allows */
 
 /* What the protocol itself refuses, whatever the rules say. */
@@ -190,7 +63,7 @@ can_parse(const struct policy_endpoint *e, const struct policy_request *r)
 	if (has_encoded_slash(r->path) && !e->encoded_slash)
 		return false;
 	return e->kind != POLICY_MCP || r->act != POLICY_ACT_MCP ||
-	    !span_is(r->method, CALL) || !e->strict_tools ||
+	    !span_is(r->method, POLICY_CALL) || !e->strict_tools ||
 	    tool_is_strict(r->tool);
 }
 
@@ -203,7 +76,7 @@ websocket_allow(const struct policy_endpoint *e, const struct policy_request *r)
 
 	if (r->act == POLICY_ACT_UPGRADE || !get)
 		return get;
-	return http_rule(&e->allows, r, SPAN_LIT(FRAME), false);
+	return http_rule(&e->allows, r, SPAN_LIT(POLICY_FRAME), false);
 }
 
 /*
@@ -332,7 +205,7 @@ websocket_deny(const struct policy_endpoint *e, const struct policy_request *r)
 
 	if (r->act == POLICY_ACT_UPGRADE || get)
 		return get;
-	return http_rule(&e->denies, r, SPAN_LIT(FRAME), true);
+	return http_rule(&e->denies, r, SPAN_LIT(POLICY_FRAME), true);
 }
 
 static const struct policy_rule *

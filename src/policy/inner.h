@@ -12,6 +12,9 @@
 
 #include "policy/policy.h"
 
+#define POLICY_CALL  "tools/call"
+#define POLICY_FRAME "WEBSOCKET_TEXT"
+
 enum read_source {
 	READ_YAML,
 	READ_JSON,
@@ -85,6 +88,13 @@ void endpoint_read(struct reader *r, const struct yaml_node *node,
     struct policy_endpoint *e);
 void rules_read(struct reader *r, const struct yaml_node *endpoint,
     struct policy_endpoint *e);
+void rule_read(struct reader *r, const struct yaml_node *node,
+    const struct policy_endpoint *e, struct policy_rule *to);
+/* rest and websocket. */
+bool is_http(const struct policy_endpoint *e);
+/* A glob of ours. */
+void glob_set(struct reader *r, struct policy_glob *g,
+    enum policy_glob_kind kind, const char *text);
 void allowed_read(struct reader *r, const struct yaml_node *node,
     struct policy_allowed *to);
 bool allowed_given(const struct policy_allowed *w);
@@ -128,8 +138,17 @@ bool policy_range_blocked(struct policy_range r,
     struct policy_address *example);
 /* The byte of the escape at s[at]; false when it is none. */
 bool percent_decode(struct span s, size_t at, uint8_t *out);
+
+/* --- match.c: rules against a request */
+
 bool tool_is_strict(struct span name);
-bool endpoint_covers_path(const struct policy_endpoint *e, struct span path);
+bool has_encoded_slash(struct span path);
+/* The first rule that has the request, under that HTTP method, or NULL. */
+const struct policy_rule *http_rule(const struct policy_rules *rules,
+    const struct policy_request *r, struct span method, bool deny);
+/* The first rule that has the RPC method (and tool), or NULL. */
+const struct policy_rule *rpc_rule(const struct policy_rules *rules,
+    const struct policy_request *r, enum policy_kind kind);
 
 /* --- canonical text */
 

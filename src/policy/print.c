@@ -291,8 +291,7 @@ inspection_print(struct text *t, const struct policy_endpoint *e)
 	else
 		rules_print(t, "      rules:\n", "      - allow: ", "\n", e,
 		    &e->allows);
-	rules_print(t, "      deny_rules:\n", "      - ", "\n", e,
-	    &e->denies);
+	rules_print(t, "      deny_rules:\n", "      - ", "\n", e, &e->denies);
 	options_print(t, e);
 }
 
