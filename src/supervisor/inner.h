@@ -17,6 +17,7 @@
 #ifndef SUPERVISOR_INNER_H
 #define SUPERVISOR_INNER_H
 
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 #include <stdbool.h>
@@ -256,7 +257,8 @@ struct run {
 	char reason[16];
 	struct timer drain;
 	struct timer kill;
-	uint64_t wasted; /* bytes drained to nowhere */
+	struct winsize size; /* asked for, maybe before it started */
+	uint64_t wasted;     /* bytes drained to nowhere */
 };
 struct run *run_new(struct supervisor *sv, const char *id);
 void run_free(void *r); /* for loop_bury() */

@@ -219,11 +219,12 @@ run_input_end(struct run *r)
 void
 run_resize(struct run *r, uint32_t cols, uint32_t rows)
 {
-	struct winsize w = { .ws_col = (unsigned short)cols,
-		.ws_row = (unsigned short)rows };
-
-	if (r->is_tty && r->out[0].fd >= 0 && cols <= 65535 && rows <= 65535)
-		(void)ioctl(r->out[0].fd, TIOCSWINSZ, &w);
+	if (cols > UINT16_MAX || rows > UINT16_MAX)
+		return;
+	r->size = (struct winsize){ .ws_col = (uint16_t)cols,
+		.ws_row = (uint16_t)rows };
+	if (r->is_tty && r->out[0].fd >= 0)
+		(void)ioctl(r->out[0].fd, TIOCSWINSZ, &r->size);
 }
 
 /* --- the end */
@@ -293,6 +294,8 @@ take_descriptors(struct run *r, const int *fds, size_t n)
 	if (n == 1) {
 		r->in_fd = fcntl(fds[0], F_DUPFD_CLOEXEC, 3);
 		r->out[0].fd = fds[0];
+		if (r->size.ws_col || r->size.ws_row)
+			(void)ioctl(fds[0], TIOCSWINSZ, &r->size);
 	} else {
 		r->in_fd = fds[0];
 		r->out[0].fd = fds[1];
