@@ -51,7 +51,7 @@ policy_compile(struct reader *r, const struct yaml_node *root, struct policy *p,
 	r->p = read_room(r, 1, sizeof(*r->p));
 	if (r->p)
 		sections_read(r, root);
-	if (r->spent) {
+	if (!r->p || r->spent) {
 		yaml_errors_init(r->errors);
 		return fault_set(f, FAULT_LIMIT, "policy is too large");
 	}
