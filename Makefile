@@ -15,7 +15,8 @@
 # A unit test is linked with its room and what src/FLOORS puts below it. Tests
 # in property/, fault/ and fuzz/ name their rooms in the first line, like
 # /* rooms: json policy */. tests/lib/*.c is there for all of them. What e2e
-# scripts need compiled is tests/e2e/*.c and, for use in guests, e2e/guest/*.c.
+# scripts need compiled is tests/e2e/host/*.c and, for use inside, e2e/guest/*.c;
+# they find it in $NACRE_BIN/../e2e.
 
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
@@ -184,31 +185,20 @@ endef
 $(foreach s,$(test_srcs),$(eval $(call test_program,$(s),$(s:tests/%.c=$(B)/test/%))))
 $(if $(filter fuzz,$(MODE)),$(foreach s,$(fuzz_srcs),$(eval $(call test_program,$(s),$(s:tests/fuzz/%.c=$(B)/fuzz/%),-fsanitize=fuzzer))))
 
-# --- small guests and host programs of the end-to-end tests
+# --- small programs of the end-to-end tests, for the host and for use in guests
+e2e_of = $(sort $(wildcard tests/e2e/$(1)/*.c))
 define e2e_program
-$(B)/e2e/$(2): $$(call objs,$(1),tests/e2e/$(1)/$(2).c $$(foreach s,$$(call room_srcs,$$(call test_rooms,tests/e2e/$(1)/$(2).c)),$$(if $$(filter %/main.c,$$(s)),,$$(s)))) $(B)/obj/$(1)/libproto.a
+$(B)/e2e/$(basename $(notdir $(2))): $$(call test_objs,$(2),$(1)) $(B)/obj/$(1)/libproto.a
 	$$(call say,LINK,$$@)
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(link_$(1)) -s -o $$@ $$^ $$(libs_$(1))
 endef
-e2e_of = $(patsubst tests/e2e/$(1)/%.c,%,$(sort $(wildcard tests/e2e/$(1)/*.c)))
-$(foreach f,host guest,$(foreach n,$(call e2e_of,$(f)),$(eval $(call e2e_program,$(f),$(n)))))
-e2e-programs: $(foreach f,host guest,$(addprefix $(B)/e2e/,$(call e2e_of,$(f)))) $(BUILD)/tools/mkcpio
-
-# Helpers of the e2e scripts: tests/e2e/*.c run on the host, guest/*.c inside.
-helper_srcs := $(sort $(wildcard tests/e2e/*.c tests/e2e/guest/*.c))
-helpers     := $(helper_srcs:tests/%.c=$(B)/test/%)
-define helper
-$(2): $$(call test_objs,$(1),$(3)) $(B)/obj/$(3)/libproto.a
-	$$(call say,LINK,$$@)
-	$$(Q)mkdir -p $$(@D) && $$($(3)_cc) $$(link_$(3)) -o $$@ $$^ $$(libs_$(3))
-endef
-$(foreach s,$(helper_srcs),$(eval $(call helper,$(s),$(s:tests/%.c=$(B)/test/%),$(if $(filter tests/e2e/guest/%,$(s)),guest,host))))
-helpers: $(helpers)
+$(foreach f,host guest,$(foreach s,$(call e2e_of,$(f)),$(eval $(call e2e_program,$(f),$(s)))))
+e2e-programs: $(foreach f,host guest,$(addprefix $(B)/e2e/,$(basename $(notdir $(call e2e_of,$(f)))))) $(BUILD)/tools/mkcpio
 
 sub = $(Q)+$(MAKE) --no-print-directory
 tool_tests := $(sort $(wildcard tests/tools/*.sh))
 vm_tests   := $(sort $(wildcard tests/e2e/[0-9]*.sh))
-test_env   := NACRE_BIN=$(abspath $(B))/bin NACRE_GUEST=$(abspath $(B))/guest NACRE_TEST=$(abspath $(B))/test
+test_env   := NACRE_BIN=$(abspath $(B))/bin NACRE_GUEST=$(abspath $(B))/guest
 asan_bins   = $(test_srcs:tests/%.c=$(BUILD)/asan/test/%)
 run_fuzz    = $(fuzz_srcs:tests/fuzz/%.c=$(BUILD)/fuzz/fuzz/%)
 
@@ -228,7 +218,7 @@ check: asan-bins
 	$(Q)$(test_env) tools/run-tests -j2 $(asan_bins) $(if $(ROOM),,$(tool_tests))
 check-vm: all e2e-programs
 	$(Q)$(test_env) tools/run-tests -j1 $(vm_tests)
-test-boots: all helpers
+test-boots: all e2e-programs
 	$(Q)$(test_env) tools/run-tests tests/e2e/boots.sh
 fuzz: fuzz-bins
 	$(Q)FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests -j2 $(run_fuzz)
@@ -240,9 +230,9 @@ cov:
 analyze:
 	$(sub) MODE=analyze all
 demo: host-setup
-	$(sub) all helpers
+	$(sub) all e2e-programs
 	$(Q)$(test_env) tests/e2e/demo.sh
-bench: all helpers
+bench: all e2e-programs
 	$(Q)$(test_env) tests/bench/run
 bench-build reproduce deps-archive check-offline:
 	$(Q)tools/$@
@@ -274,7 +264,7 @@ $(BUILD)/lint/%.tidy: src/%.c $(wildcard src/*/*.h) .clang-tidy | $(B)/gen/.stam
 	$(Q)touch $@
 cppcheck:
 	$(Q)cppcheck --enable=warning,performance,portability,style --inline-suppr --std=c11 --quiet \
-		--error-exitcode=1 --suppress=missingIncludeSystem --suppress=clarifyCalculation -Isrc $(c_files)
+		--error-exitcode=1 --suppress=missingIncludeSystem --suppress=clarifyCalculation --suppress=unusedStructMember -Isrc $(c_files)
 
 clean:
 	$(Q)rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/asan $(BUILD)/fuzz $(BUILD)/cov $(BUILD)/analyze $(BUILD)/lint
@@ -283,5 +273,5 @@ clean:
 force:
 .SECONDARY:
 .PHONY: force all e2e-programs deps kernel test check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
-	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup helpers test-programs fuzz-programs asan-bins fuzz-bins
+	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
