@@ -14,21 +14,25 @@ list_ours() { sqfs2tar -r . "$(blob_of "$1")" | py list-tar -; }
 left() { find "$store" -type f 2>/dev/null | wc -l; }
 
 # --- the oracle
+py oci-all "$work/cases"
 for name in $(py cases); do
-	py oci "$name" "$work/oci"
+	case=$work/cases/$name
 	if [ "$name" = sparse-gnu ]; then # umoci does not read these
-		mkdir "$work/root"
-		tar -C "$work/root" -xpf "$work"/oci/blobs/sha256/"$(sed -n \
-			's/.*"layers": \[{[^}]*"digest": "sha256:\([0-9a-f]*\).*/\1/p' "$work"/oci/blobs/sha256/*)"
-		chmod 755 "$work/root"
+		mkdir "$case.root"
+		py rootfs "$name" "$case.tar"
+		tar -C "$case.root" -xpf "$case.tar"
 	else
-		umoci raw unpack --image "$work/oci:latest" "$work/root" >"$work/umoci.log" 2>&1 ||
+		umoci raw unpack --image "$case:latest" "$case.root" >"$work/umoci.log" 2>&1 ||
 			sed 's/^/# umoci: /' "$work/umoci.log"
 	fi
-	import --name case "$work/oci" >"$work/out" || sed 's/^/# /' "$work/out"
-	is "$(list_ours case)" "$(py list-dir "$work/root")" "$name: the same tree as umoci's"
-	rm -rf "$work/oci" "$work/root" "$store"
+	import --name case "$case" >"$work/out" || sed 's/^/# /' "$work/out"
+	sqfs2tar -r . "$(blob_of case)" >"$case.ours"
 done
+py list-all "$work/cases"
+for name in $(py cases); do
+	is "$(cat "$work/cases/$name.got")" "$(cat "$work/cases/$name.want")" "$name: the same tree as umoci's"
+done
+rm -rf "$work/cases" "$store"
 
 # --- every form of an image gives the same blob
 for name in whiteout-then-again hard-link-outlives-target many-layers odd-names; do
@@ -92,8 +96,7 @@ rm -rf "$store"
 mkdir -p "$store"
 refused() {
 	local name=$1 want=$2 says=$3
-	py hostile "$name" "$work/bad"
-	run import --name bad "$work/bad"
+	run import --name bad "$work/hostile/$name"
 	out=$(answer <<<"$out")
 	if [ "$code" = "$want" ] && [[ $out =~ $says ]] && [ "$(left)" = 0 ]; then
 		ok 0 "$name: $want, $says; nothing is left"
@@ -103,6 +106,7 @@ refused() {
 	fi
 }
 seen=
+py hostile-all "$work/hostile"
 while read -r name code_wanted says; do
 	refused "$name" "$code_wanted" "$says"
 	seen="$seen$name"$'\n'
@@ -148,7 +152,8 @@ gzip-truncated 2 'gzip' failed: .*unexpected end of file
 gzip-of-text 2 this is no tar archive
 gzip-damaged 2 'gzip' failed: .*invalid compressed data
 TABLE
-is "$(py hostiles | sort)" "$(sort <<<"${seen%$'\n'}")" "no hostile archive is left out"
+is "$(ls "$work/hostile")" "$(sort <<<"${seen%$'\n'}")" "no hostile archive is left out"
+rm -rf "$work/hostile"
 
 layout() {
 	local name=$1 want=$2 says=$3

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Crafted images and how two unpackers are compared.
 
-    images.py cases | hostiles          names of what there is
+    images.py cases                     names of the crafted images
     images.py oci CASE DIR [PACKING]    the case as an OCI layout, tag latest
+    images.py oci-all DIR               all of them, in DIR/CASE
+    images.py list-all DIR              list DIR/CASE.root and DIR/CASE.ours
+                                        into DIR/CASE.want and DIR/CASE.got
     images.py docker CASE FILE          the case as `docker save` writes it
-    images.py hostile NAME FILE         a rootfs archive that must be refused
+    images.py hostile-all DIR           rootfs archives that must be refused
     images.py rootfs CASE FILE          its first layer as a rootfs archive
     images.py variant NAME DIR          an OCI layout with something amiss
     images.py many N FILE               N empty files
@@ -16,6 +19,7 @@
 
 PACKING is none, gzip or zstd. Device nodes are not listed: nacre drops them.
 """
+import contextlib
 import gzip
 import hashlib
 import io
@@ -104,7 +108,7 @@ def gnu_sparse(fmt):
                 f.seek(i * 100000)
                 f.write(b"data%02d" % i)
             f.truncate(4000000)
-        return subprocess.run(["tar", "-C", d, "-S", "--owner=0", "--group=0", "-cf", "-"] + fmt +
+        return subprocess.run(["tar", "-C", d, "-S", "--mtime=@%d" % TIME, "--owner=0", "--group=0", "-cf", "-"] + fmt +
                               ["sparse"], check=True, stdout=subprocess.PIPE).stdout
 
 
@@ -509,18 +513,28 @@ def list_tar(name):
 def main(args):
     if args[0] == "cases":
         print("\n".join(CASES))
-    elif args[0] == "hostiles":
-        print("\n".join(HOSTILE))
     elif args[0] == "oci":
         write_oci(*args[1:])
     elif args[0] == "docker":
         write_docker(*args[1:])
+    elif args[0] == "oci-all":
+        for case in CASES:
+            write_oci(case, args[1] + "/" + case)
+    elif args[0] == "hostile-all":
+        os.mkdir(args[1])
+        for name, data in HOSTILE.items():
+            with open(args[1] + "/" + name, "wb") as f:
+                f.write(data())
+    elif args[0] == "list-all":
+        for case in CASES:
+            path = args[1] + "/" + case
+            with open(path + ".want", "w") as f, contextlib.redirect_stdout(f):
+                list_dir(path + ".root")
+            with open(path + ".got", "w") as f, contextlib.redirect_stdout(f):
+                list_tar(path + ".ours")
     elif args[0] == "rootfs":
         with open(args[2], "wb") as f:
             f.write(CASES[args[1]]()[0].bytes())
-    elif args[0] == "hostile":
-        with open(args[2], "wb") as f:
-            f.write(HOSTILE[args[1]]())
     elif args[0] == "variant":
         variant(*args[1:])
     elif args[0] == "gigabyte":
