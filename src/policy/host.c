@@ -246,7 +246,6 @@ bool
 policy_hosts_meet(const struct policy_host *a, const struct policy_host *b,
     uint64_t *steps)
 {
-	++*steps;
 	if (a->kind == POLICY_HOST_NONE || b->kind == POLICY_HOST_NONE)
 		return true;
 	if (a->kind != b->kind &&

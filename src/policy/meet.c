@@ -11,6 +11,7 @@
 enum {
 	COLUMNS = POLICY_PATTERN + 4,
 	ROWS = 4,
+	CELL = 12, /* comparisons that the work at one pair is worth */
 };
 
 struct table {
@@ -66,37 +67,30 @@ spread(struct table *t, uint32_t i, uint32_t j)
 		below[j] = true;
 }
 
-/* Both begin with bytes; one of them differs. */
+/* The bytes that both begin, or end, with are not the same. */
 static bool
-differ_at_once(const struct policy_glob *a, const struct policy_glob *b)
+differ_outside(const struct policy_glob *a, const struct policy_glob *b,
+    bool at_end, uint64_t *steps)
 {
 	for (uint32_t i = 0; i < a->n && i < b->n; i++) {
-		if (a->steps[i] >= POLICY_STEP_STAR ||
-		    b->steps[i] >= POLICY_STEP_STAR)
+		uint16_t x = a->steps[at_end ? a->n - 1 - i : i];
+		uint16_t y = b->steps[at_end ? b->n - 1 - i : i];
+
+		++*steps;
+		if (x >= POLICY_STEP_STAR || y >= POLICY_STEP_STAR)
 			return false;
-		if (a->steps[i] != b->steps[i])
+		if (x != y)
 			return true;
 	}
 	return false;
 }
 
-bool
-policy_globs_meet(const struct policy_glob *a, const struct policy_glob *b,
-    uint64_t *steps)
+static bool
+walk(const struct policy_glob *a, const struct policy_glob *b)
 {
 	struct table t = { .a = a, .b = b };
 	bool met = false;
 
-	++*steps;
-	if (a->everything || b->everything)
-		return true;
-	if (a->literal)
-		return policy_glob_match(b, a->text);
-	if (b->literal)
-		return policy_glob_match(a, b->text);
-	if (differ_at_once(a, b))
-		return false;
-	*steps += (uint64_t)a->n * b->n;
 	t.row[0][0] = true;
 	for (uint32_t i = 0; i <= a->n; i++) {
 		for (uint32_t j = 0; j <= b->n; j++)
@@ -106,4 +100,23 @@ policy_globs_meet(const struct policy_glob *a, const struct policy_glob *b,
 		memset(t.row[i % ROWS], 0, sizeof(t.row[0]));
 	}
 	return met;
+}
+
+bool
+policy_globs_meet(const struct policy_glob *a, const struct policy_glob *b,
+    uint64_t *steps)
+{
+	if (a->everything || b->everything)
+		return true;
+	if (a->literal && b->literal)
+		return span_equal(a->text, b->text);
+	if (differ_outside(a, b, true, steps) ||
+	    differ_outside(a, b, false, steps))
+		return false;
+	*steps += (uint64_t)CELL * (a->n + 1) * (b->n + 1);
+	if (a->literal)
+		return policy_glob_match(b, a->text);
+	if (b->literal)
+		return policy_glob_match(a, b->text);
+	return walk(a, b);
 }

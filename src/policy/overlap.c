@@ -12,7 +12,8 @@
 #include "policy/inner.h"
 
 enum {
-	STEPS = 24 << 20, /* some 50 ms */
+	PAIR = 4,         /* steps that a look at one pair is worth */
+	STEPS = 80000000, /* some 100 ms */
 };
 
 struct at {
@@ -108,7 +109,7 @@ overlap_check(struct reader *r)
 	list = collect(r, &n);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i && steps < STEPS; k++)
-			if (++steps &&
+			if ((steps += PAIR) &&
 			    mind(list[i].endpoint) != mind(list[k].endpoint) &&
 			    meet(list[k].endpoint, list[i].endpoint, &steps))
 				tell(r, &list[k], &list[i]);

@@ -88,7 +88,7 @@ struct policy_globs { /* any of them */
 	size_t n;
 };
 
-/* INVALID says what is wrong; "policy.*" sentences start with no place. */
+/* INVALID says what is wrong, without a place. */
 int policy_glob_read(struct policy_glob *g, enum policy_glob_kind kind,
     struct span text, struct arena *a, struct fault *f) MUST_CHECK;
 /* One pass over s; never more than n steps a byte. */

@@ -429,7 +429,7 @@ the_search_for_overlaps_has_an_end(void **state)
 			"{host: x, port: 1, path: '/*a*a*a*a*a*a*a*a*a*a*a*a*a*a"
 			"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*"
 			"a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a/"
-			"%c%u', protocol: %s, rules: [{allow: {method: a}}]},",
+			"%c%u/*b', protocol: %s, rules: [{allow: {method: a}}]},",
 			i % 2 ? 'x' : 'y', i, i % 2 ? "rest" : "json-rpc"),
 		    0);
 	assert_int_equal(buf_fmt(&b, "]}}}"), 0);
