@@ -274,22 +274,24 @@ take_frame(struct bulk *b, const nacre_sandbox_v1_Frame *m, size_t size,
 	return 0;
 }
 
+static int
+serve_frame(struct serving *s, struct span m, struct arena *a, struct fault *f)
+{
+	nacre_sandbox_v1_Frame q = nacre_sandbox_v1_Frame_init_zero;
+
+	if (WIRE_DECODE(nacre_sandbox_v1_Frame, &q, m, a, f) != 0)
+		return -1;
+	return s->bulk ? take_frame(s->bulk, &q, m.len, f) : fetch(s, q.tag, f);
+}
+
 void
 bulk_serve(struct serving *s, struct span m)
 {
-	nacre_sandbox_v1_Frame q = nacre_sandbox_v1_Frame_init_zero;
 	struct fault f = { 0 };
 	struct arena a;
-	bool is_first = !s->bulk;
 
 	arena_init(&a, SANDBOX_ARENA);
-	if (WIRE_DECODE(nacre_sandbox_v1_Frame, &q, m, &a, &f) == 0) {
-		if (is_first && fetch(s, q.tag, &f) == 0)
-			f.code = FAULT_NONE;
-		else if (!is_first && take_frame(s->bulk, &q, m.len, &f) == 0)
-			f.code = FAULT_NONE;
-	}
-	arena_release(&a);
-	if (f.code != FAULT_NONE)
+	if (serve_frame(s, m, &a, &f) != 0)
 		sandbox_refuse(s->call, &f);
+	arena_release(&a);
 }

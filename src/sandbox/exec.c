@@ -386,12 +386,12 @@ exec_signal_serve(struct serving *s, struct span m)
 	nacre_sandbox_v1_SignalRequest q =
 	    nacre_sandbox_v1_SignalRequest_init_zero;
 	struct fault f = { 0 };
-	struct exec *e;
 	struct arena a;
 
 	arena_init(&a, SANDBOX_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_SignalRequest, &q, m, &a, &f) == 0) {
-		e = exec_find(s->sb, q.exec_id ? q.exec_id : "");
+		struct exec *e = exec_find(s->sb, q.exec_id ? q.exec_id : "");
+
 		if (!e || e->pid <= 0)
 			(void)fault_set(&f, FAULT_NOT_FOUND,
 			    "there is no such process");
@@ -411,12 +411,12 @@ exec_resize_serve(struct serving *s, struct span m)
 	nacre_sandbox_v1_ResizeRequest q =
 	    nacre_sandbox_v1_ResizeRequest_init_zero;
 	struct fault f = { 0 };
-	struct exec *e;
 	struct arena a;
 
 	arena_init(&a, SANDBOX_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_ResizeRequest, &q, m, &a, &f) == 0) {
-		e = exec_find(s->sb, q.exec_id ? q.exec_id : "");
+		struct exec *e = exec_find(s->sb, q.exec_id ? q.exec_id : "");
+
 		if (!e || e->pty < 0)
 			(void)fault_set(&f, FAULT_NOT_FOUND,
 			    "there is no such terminal");

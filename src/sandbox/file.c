@@ -186,16 +186,17 @@ static int
 list_node(DIR *d, const struct dirent *e, nacre_sandbox_v1_Node *n,
     struct arena *a)
 {
-	char target[LIMIT_PATH];
 	struct stat st;
-	ssize_t got;
 
 	if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno;
 	set_node(n, &st);
 	n->name = arena_str(a, span_str(e->d_name));
 	if (S_ISLNK(st.st_mode)) {
-		got = readlinkat(dirfd(d), e->d_name, target, sizeof(target));
+		char target[LIMIT_PATH];
+		ssize_t got =
+		    readlinkat(dirfd(d), e->d_name, target, sizeof(target));
+
 		if (got < 0)
 			return errno;
 		n->link = arena_str(a, span_of(target, (size_t)got));

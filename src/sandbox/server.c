@@ -77,11 +77,11 @@ renew_serve(struct serving *s, struct span m)
 	nacre_sandbox_v1_Empty empty = nacre_sandbox_v1_Empty_init_zero;
 	struct fault f = { 0 };
 	struct arena a;
-	struct span sum;
 
 	arena_init(&a, SANDBOX_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_RenewRequest, &q, m, &a, &f) == 0) {
-		sum = wire_span(q.token_sha256);
+		struct span sum = wire_span(q.token_sha256);
+
 		if (sum.len == DIGEST_SIZE)
 			memcpy(s->sb->token, sum.ptr, DIGEST_SIZE);
 		else
@@ -134,6 +134,7 @@ call_writable(struct rpc_call *c, void *owner)
 }
 
 static void
+/* cppcheck-suppress constParameter ; a callback's type */
 call_closed(struct rpc_call *c, void *owner, const struct fault *f,
     struct span detail)
 {

@@ -63,6 +63,7 @@ static const struct rpc_call_events call_events = {
 };
 
 int
+/* NOLINTNEXTLINE(readability-function-size): one more than the wall */
 box_call(struct box *b, const char *method, const struct pb_msgdesc_s *fields,
     const void *message, box_done done, void *owner, struct fault *f)
 {
@@ -155,12 +156,13 @@ int
 box_start_write(int fd, const struct pb_msgdesc_s *fields, const void *message,
     struct fault *f)
 {
-	uint8_t head[4];
 	struct buf m;
 	int r = -1;
 
 	buf_init(&m, LIMIT_MESSAGE);
 	if (wire_encode(fields, message, &m, f) == 0) {
+		uint8_t head[4];
+
 		for (unsigned i = 0; i < sizeof(head); i++)
 			head[i] = (uint8_t)(m.len >> (24 - 8 * i));
 		r = fd_write_all(fd, head, sizeof(head), f);
@@ -334,7 +336,7 @@ box_kill(struct box *b)
 	if (b->pid <= 0)
 		return;
 	(void)kill(b->pid, SIGKILL);
-	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR) {
+	}
 	b->pid = 0;
 }

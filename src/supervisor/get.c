@@ -172,28 +172,30 @@ take_open(struct get *g, const nacre_sandbox_v1_FileReply *r, struct fault *f)
 }
 
 static int
+act_on(struct get *g, const nacre_sandbox_v1_FileReply *r, struct fault *f)
+{
+	/* Gone since it was listed: not an error of the copy. */
+	if (r->error == ENOENT && g->depth > 0 && g->asked == GET_OPEN)
+		return 0;
+	if (r->error)
+		return attach_errno(f, r->error, "read", g->path);
+	if (g->asked == GET_OPEN)
+		return take_open(g, r, f);
+	return g->asked == GET_STAT ? enter(g, &r->node, f) : 0;
+}
+
+static int
 take_reply(struct get *g, struct span m, struct fault *f)
 {
 	nacre_sandbox_v1_FileReply r = nacre_sandbox_v1_FileReply_init_zero;
 	struct level *l = g->asked == GET_LIST ? g->levels[g->depth - 1] : NULL;
-	struct arena mine;
+	struct arena mine = { 0 };
 	struct arena *a = l ? &l->arena : &mine;
 	int got = -1;
 
 	arena_init(&mine, SUPERVISOR_ARENA);
-	if (WIRE_DECODE(nacre_sandbox_v1_FileReply, &r, m, a, f) == 0) {
-		/* Gone since it was listed: not an error of the copy. */
-		if (r.error == ENOENT && g->depth > 0 && g->asked == GET_OPEN)
-			got = 0;
-		else if (r.error)
-			(void)attach_errno(f, r.error, "read", g->path);
-		else if (g->asked == GET_OPEN)
-			got = take_open(g, &r, f);
-		else if (g->asked == GET_STAT)
-			got = enter(g, &r.node, f);
-		else
-			got = 0;
-	}
+	if (WIRE_DECODE(nacre_sandbox_v1_FileReply, &r, m, a, f) == 0)
+		got = act_on(g, &r, f);
 	if (l && got == 0) {
 		l->list = r;
 		l->next = 0;

@@ -261,7 +261,7 @@ struct run {
 	uint64_t wasted;     /* bytes drained to nowhere */
 };
 struct run *run_new(struct supervisor *sv, const char *id);
-void run_free(void *r); /* for loop_bury() */
+void run_free(void *p); /* for loop_bury() */
 /* Start the process. That exec fails is told as the run's end. */
 int run_start(struct run *r, const nacre_session_v1_Command *c,
     uint64_t timeout_ms, struct fault *f) MUST_CHECK;
@@ -295,9 +295,9 @@ int attach_errno(struct fault *f, int error, const char *what,
 void attach_done(struct rpc_call *call, const struct fault *f, uint64_t bytes,
     uint64_t entries);
 int put_open(struct supervisor *sv, const char *id,
-    const nacre_session_v1_Put *p, struct fault *f) MUST_CHECK;
+    const nacre_session_v1_Put *q, struct fault *f) MUST_CHECK;
 int get_open(struct supervisor *sv, const char *id,
-    const nacre_session_v1_Get *g, struct fault *f) MUST_CHECK;
+    const nacre_session_v1_Get *q, struct fault *f) MUST_CHECK;
 
 /* --- launch.c, finish.c */
 enum phase {

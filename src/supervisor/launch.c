@@ -190,8 +190,8 @@ push_piece(struct supervisor *sv)
 void
 launch_push_log(struct supervisor *sv)
 {
-	while (push_piece(sv))
-		continue;
+	while (push_piece(sv)) {
+	}
 }
 
 void

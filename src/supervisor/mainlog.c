@@ -16,17 +16,22 @@ mainlog_init(struct mainlog *m)
 	m->bytes = must_alloc(MAINLOG_BYTES);
 }
 
-static struct mainlog_piece *
-piece(const struct mainlog *m, uint32_t i)
+static size_t
+slot(const struct mainlog *m, uint32_t i)
 {
-	return (struct mainlog_piece *)(uintptr_t)&m
-	    ->pieces[(m->first + i) % MAINLOG_PIECES];
+	return (m->first + i) % MAINLOG_PIECES;
+}
+
+static struct mainlog_piece *
+piece(struct mainlog *m, uint32_t i)
+{
+	return &m->pieces[slot(m, i)];
 }
 
 static uint64_t
 begin(const struct mainlog *m)
 {
-	return m->count ? piece(m, 0)->offset : m->end;
+	return m->count ? m->pieces[m->first].offset : m->end;
 }
 
 /* Let go of what lies below offset. */
@@ -122,7 +127,7 @@ mainlog_next(const struct mainlog *m, size_t most, uint64_t *offset,
 	uint64_t from = m->sent > begin(m) ? m->sent : begin(m);
 
 	for (uint32_t i = 0; i < m->count; i++) {
-		const struct mainlog_piece *p = piece(m, i);
+		const struct mainlog_piece *p = &m->pieces[slot(m, i)];
 		size_t at = (size_t)(from % MAINLOG_BYTES);
 		size_t n;
 

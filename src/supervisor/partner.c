@@ -133,6 +133,7 @@ session_message(struct rpc_call *c, void *owner, struct span m)
 }
 
 static void
+/* cppcheck-suppress constParameter ; a callback's type */
 call_closed(struct rpc_call *c, void *owner, const struct fault *f,
     struct span detail)
 {
@@ -265,6 +266,7 @@ tunnel_writable(struct rpc_stream *s, void *owner)
 }
 
 static void
+/* cppcheck-suppress constParameter ; a callback's type */
 tunnel_closed(struct rpc_stream *s, void *owner, uint32_t error)
 {
 	struct partner *p = owner;

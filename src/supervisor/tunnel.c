@@ -110,10 +110,11 @@ stream_bytes(struct rpc_stream *s, void *owner, struct span b)
 {
 	struct tunnel *t = owner;
 	struct fault f = { 0 };
-	size_t n;
 
 	if (t->pin_n < TLS_PIN) {
-		n = TLS_PIN - t->pin_n < b.len ? TLS_PIN - t->pin_n : b.len;
+		size_t n = TLS_PIN - t->pin_n;
+
+		n = n < b.len ? n : b.len;
 		memcpy(t->pin + t->pin_n, b.ptr, n);
 		t->pin_n += n;
 		b = span_from(b, n);

@@ -90,19 +90,16 @@ write_frame(int port, const struct wire_woke *w, struct fault *f)
 static int
 reseed(const uint8_t seed[WIRE_SEED], struct fault *f)
 {
-	struct {
-		int bits;
-		int bytes;
-		uint8_t seed[WIRE_SEED];
-	} entropy = { 8 * WIRE_SEED, WIRE_SEED, { 0 } };
+	/* struct rand_pool_info: bits, bytes, then the bytes. */
+	int entropy[2 + WIRE_SEED / sizeof(int)] = { 8 * WIRE_SEED, WIRE_SEED };
 	with_fd fd = open("/dev/urandom", O_RDWR | O_CLOEXEC);
 	int r;
 
 	if (fd < 0)
 		return fault_sys(f, "cannot open '/dev/urandom'");
-	memcpy(entropy.seed, seed, WIRE_SEED);
-	r = ioctl(fd, RNDADDENTROPY, &entropy);
-	secret_wipe(&entropy, sizeof(entropy));
+	memcpy(&entropy[2], seed, WIRE_SEED);
+	r = ioctl(fd, RNDADDENTROPY, entropy);
+	secret_wipe(entropy, sizeof(entropy));
 	if (r != 0 || ioctl(fd, RNDRESEEDCRNG) != 0)
 		return fault_sys(f, "cannot reseed");
 	return 0;
