@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A region minus boxes:  R - N1 - .. - Nk,  empty or not.
+ *
+ * If N1 does not meet R, it takes nothing. Else, with N1 = L1 & .. & Ln,
+ *
+ *	R - N1  =  R & ~L1   |   R & L1 & ~L2   |   R & L1 & L2 & ~L3  ...
+ *
+ * each again a region (the complement of a literal is a term; that of a query
+ * literal that must hold for all values is two), and each is asked minus
+ * N2 .. Nk. A piece that is left when no box is left is the answer. Literals
+ * that R is inside of give no piece. A stack of frames holds the pieces under
+ * way; the terms of a frame are dropped with it.
+ */
+#include <string.h>
+
+#include "prover/inner.h"
+
+struct frame {
+	struct region whole;
+	struct region rest; /* inside the literals before `literal` */
+	uint32_t at;        /* of p->minus */
+	uint32_t mark;      /* terms before it */
+	uint16_t literal;
+	uint8_t piece;
+	bool meets; /* known; cutting up */
+};
+
+void
+diff_init(struct prover *p)
+{
+	p->frames.size = sizeof(struct frame);
+}
+
+static bool
+frame_push(struct prover *p, const struct region *r, uint32_t at, uint32_t mark)
+{
+	struct frame *f = pool_add(p, &p->frames);
+
+	if (!f)
+		return false;
+	*f = (struct frame){ .whole = *r, .at = at, .mark = mark };
+	return true;
+}
+
+void
+diff_start(struct prover *p, const struct region *r)
+{
+	p->frames.n = 0;
+	(void)frame_push(p, r, 0, p->terms.n);
+}
+
+/* SOME: f->whole meets the box; NONE: it does not. */
+static enum found
+meet(struct prover *p, struct frame *f, const struct box *b)
+{
+	const struct literal *l = box_literals(p, b);
+	struct region both = f->whole;
+	uint32_t mark = p->terms.n;
+	enum found found = FOUND_SOME;
+
+	for (uint16_t i = 0; i < b->n && found == FOUND_SOME; i++)
+		if (region_apart(p, &f->whole, &l[i]))
+			return FOUND_NONE;
+	for (uint16_t i = 0; i < b->n && found == FOUND_SOME; i++)
+		if (!region_inside(p, &both, &l[i]))
+			found =
+			    region_add(p, &both, &l[i], (enum mode)l[i].mode);
+	p->terms.n = mark;
+	return found;
+}
+
+/* How the complement of a literal is said, piece by piece. */
+static bool
+complement(const struct literal *l, uint8_t piece, enum mode *mode)
+{
+	switch ((enum mode)l->mode) {
+	case IN:
+		*mode = OUT;
+		return piece == 0;
+	case ALL_IN:
+		*mode = piece == 0 ? ABSENT : SOME_OUT;
+		return piece < 2;
+	case SOME_IN:
+		*mode = NONE_IN;
+		return piece == 0;
+	case OUT:
+	case ABSENT:
+	case SOME_OUT:
+	case NONE_IN:
+		break;
+	}
+	return false;
+}
+
+/* One literal's next piece, or on to the next literal. NONE: f is done. */
+static enum found
+cut(struct prover *p, struct frame *f, const struct box *b)
+{
+	const struct literal *l = box_literals(p, b) + f->literal;
+	uint32_t mark = p->terms.n;
+	struct region piece = f->rest;
+	enum found found;
+	enum mode mode;
+
+	if (f->literal == b->n)
+		return FOUND_NONE;
+	if (f->piece == 0 && region_inside(p, &f->rest, l)) {
+		f->literal++;
+		return FOUND_SOME;
+	}
+	if (!complement(l, f->piece, &mode)) {
+		found = region_add(p, &f->rest, l, (enum mode)l->mode);
+		if (found == FOUND_SOME) {
+			f->literal++;
+			f->piece = 0;
+		}
+		return found;
+	}
+	found = region_add(p, &piece, l, mode);
+	if (found == FOUND_WAIT)
+		return found;
+	f->piece++;
+	if (found == FOUND_SOME && !frame_push(p, &piece, f->at + 1, mark))
+		return FOUND_WAIT;
+	return FOUND_SOME;
+}
+
+/* SOME: go on; NONE: the frame is done. */
+static enum found
+frame_step(struct prover *p, struct frame *f)
+{
+	const struct box *b = ((const struct box **)p->minus.items)[f->at];
+	enum found found;
+
+	if (f->meets)
+		return cut(p, f, b);
+	found = meet(p, f, b);
+	if (found == FOUND_NONE)
+		f->at++;
+	if (found == FOUND_SOME) {
+		f->meets = true;
+		f->rest = f->whole;
+	}
+	return found == FOUND_WAIT ? FOUND_WAIT : FOUND_SOME;
+}
+
+enum found
+diff_run(struct prover *p, struct region *out)
+{
+	while (p->frames.n > 0) {
+		struct frame *f =
+		    (struct frame *)p->frames.items + (p->frames.n - 1);
+
+		if (p->steps++ >= p->until || p->spent)
+			return FOUND_WAIT;
+		if (f->at == p->minus.n) {
+			*out = f->whole;
+			return FOUND_SOME;
+		}
+		switch (frame_step(p, f)) {
+		case FOUND_WAIT:
+			return FOUND_WAIT;
+		case FOUND_NONE:
+			p->terms.n = f->mark;
+			p->frames.n--;
+			break;
+		case FOUND_SOME:
+			break;
+		}
+	}
+	return FOUND_NONE;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files, identities, landlock.
+ *
+ * A grant is (path, read) or (path, write); write holds read. It reaches what
+ * is below the file that the path leads to when the sandbox starts, links of
+ * the image followed. With the image both sides are resolved and
+ *
+ *	child's g is within  iff  a grant of the parent, or of the baseline, of
+ *	as much access leads to a folder of g's resolved path, or to it
+ *
+ * Without it only equal texts, and a parent's "/", are known to hold (the
+ * child runs in its parent's image); a parent that grants no such access at
+ * all is known not to. Below /proc a path may lead anywhere, and depends on who
+ * looks: there only equal texts hold.
+ */
+#include <string.h>
+
+#include "prover/inner.h"
+
+const struct baseline baseline[] = {
+	{ "/usr", false },
+	{ "/lib", false },
+	{ "/lib64", false },
+	{ "/bin", false },
+	{ "/sbin", false },
+	{ "/etc", false },
+	{ "/app", false },
+	{ "/var/log", false },
+	{ "/proc", false },
+	{ "/dev/zero", false },
+	{ "/dev/full", false },
+	{ "/dev/random", false },
+	{ "/dev/urandom", false },
+	{ "/dev/tty", false },
+	{ "/tmp", true },
+	{ "/dev/null", true },
+	{ "/dev/shm", true },
+	{ "/dev/pts", true },
+};
+const size_t baseline_n = NELEM(baseline);
+
+enum {
+	LINKS_MOST = 40, /* followed for one path; as the kernel */
+	FILES_MOST = POLICY_FILES + 1,
+};
+
+/* --- links */
+
+#define LINK(from, to)                           \
+ {                                               \
+  { (const uint8_t *)(from), sizeof(from) - 1 }, \
+  {                                              \
+   (const uint8_t *)(to), sizeof(to) - 1         \
+  }                                              \
+ }
+/* In every sandbox, whatever the image says. */
+static const struct prover_link house_links[] = {
+	LINK("/dev/ptmx", "pts/ptmx"),
+	LINK("/dev/fd", "/proc/self/fd"),
+	LINK("/dev/stdin", "/proc/self/fd/0"),
+	LINK("/dev/stdout", "/proc/self/fd/1"),
+	LINK("/dev/stderr", "/proc/self/fd/2"),
+};
+
+static int
+byte_order(uint8_t c)
+{
+	return c == '/' ? -1 : c;
+}
+
+static int
+path_compare(struct span a, struct span b)
+{
+	for (size_t i = 0; i < a.len && i < b.len; i++)
+		if (a.ptr[i] != b.ptr[i])
+			return byte_order(a.ptr[i]) - byte_order(b.ptr[i]);
+	return (a.len > b.len) - (a.len < b.len);
+}
+
+/* Mounts of ours cover what the image has there. */
+static bool
+is_covered(struct span path)
+{
+	return span_starts(path, "/dev/") || span_starts(path, "/proc/") ||
+	    span_starts(path, "/sys/");
+}
+
+static const struct prover_link *
+link_at(const struct prover_image *image, struct span path)
+{
+	size_t low = 0;
+	size_t high = is_covered(path) ? 0 : image->links_n;
+
+	for (size_t i = 0; i < NELEM(house_links); i++)
+		if (span_equal(house_links[i].path, path))
+			return &house_links[i];
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int c = path_compare(image->links[middle].path, path);
+
+		if (c == 0)
+			return &image->links[middle];
+		if (c < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+struct walk {
+	const struct prover_image *image;
+	char *out; /* resolved so far: "" or "/a/b" */
+	size_t n;
+	size_t size;
+	char left[2 * LIMIT_PATH]; /* still to go */
+	int links;
+};
+
+static void
+climb(struct walk *w)
+{
+	while (w->n > 0 && w->out[--w->n] != '/')
+		continue;
+}
+
+/* The link at out, in its place; false: one too many, or too long. */
+static bool
+walk_link(struct walk *w, const struct prover_link *l, const char *rest)
+{
+	char next[sizeof(w->left)];
+
+	if (++w->links > LINKS_MOST ||
+	    !text_fmt(next, sizeof(next), "%.*s%s", (int)l->target.len,
+		(const char *)l->target.ptr, rest))
+		return false;
+	climb(w);
+	if (next[0] == '/')
+		w->n = 0;
+	memcpy(w->left, next, sizeof(next));
+	return true;
+}
+
+static bool
+walk_component(struct walk *w, const char *name, size_t n)
+{
+	const struct prover_link *l;
+
+	if (n == 2 && memcmp(name, "..", 2) == 0) {
+		climb(w);
+		return true;
+	}
+	if (w->n + n + 2 > w->size)
+		return false;
+	w->out[w->n++] = '/';
+	memcpy(w->out + w->n, name, n);
+	w->n += n;
+	l = link_at(w->image, span_of(w->out, w->n));
+	return !l || walk_link(w, l, name + n);
+}
+
+bool
+links_resolve(const struct prover_image *image, struct span path, char *out,
+    size_t size, struct span *to)
+{
+	struct walk w = { .image = image, .out = out, .size = size };
+	char at[sizeof(w.left)];
+
+	if (!text_copy(w.left, sizeof(w.left), path))
+		return false;
+	for (;;) {
+		size_t skip = strspn(w.left, "/");
+		size_t n = strcspn(w.left + skip, "/");
+
+		if (n == 0)
+			break;
+		memcpy(at, w.left, sizeof(at));
+		memmove(w.left, at + skip + n, sizeof(at) - skip - n);
+		if (n == 1 && at[skip] == '.')
+			continue;
+		if (!walk_component(&w, at + skip, n))
+			return false;
+	}
+	if (w.n == 0)
+		out[w.n++] = '/';
+	*to = span_of(out, w.n);
+	return true;
+}
+
+/* --- grants */
+
+struct grant {
+	struct span text;
+	struct span to; /* resolved; empty: it leads nowhere */
+	bool write;
+	bool house; /* of the baseline */
+};
+
+struct grants {
+	struct grant *grant;
+	size_t n;
+	bool workdir; /* granted, but not known where */
+};
+
+static bool
+is_below(struct span path, struct span folder)
+{
+	if (folder.len == 1)
+		return true;
+	return path.len >= folder.len &&
+	    memcmp(path.ptr, folder.ptr, folder.len) == 0 &&
+	    (path.len == folder.len || path.ptr[folder.len] == '/');
+}
+
+static void
+grant_add(struct prover *p, struct grants *g, struct span text, bool write,
+    bool house)
+{
+	char room[LIMIT_PATH];
+	struct grant *to = &g->grant[g->n++];
+
+	*to = (struct grant){ text, { NULL, 0 }, write, house };
+	p->steps++;
+	if (!p->q.image ||
+	    !links_resolve(p->q.image, text, room, sizeof(room), &to->to))
+		return;
+	to->to = arena_dup(p->arena, to->to);
+	p->spent = p->spent || !to->to.ptr;
+}
+
+static bool
+grants_make(struct prover *p, const struct policy *of, bool house,
+    struct grants *g)
+{
+	g->grant = take(p, of->read_only.n + of->read_write.n + baseline_n + 1,
+	    sizeof(*g->grant));
+	if (!g->grant)
+		return false;
+	for (size_t i = 0; i < of->read_write.n; i++)
+		grant_add(p, g, of->read_write.file[i].path, true, false);
+	for (size_t i = 0; i < of->read_only.n; i++)
+		grant_add(p, g, of->read_only.file[i].path, false, false);
+	if (of->include_workdir && p->q.image && p->q.image->workdir.len > 0)
+		grant_add(p, g, p->q.image->workdir, true, false);
+	else
+		g->workdir = of->include_workdir;
+	for (size_t i = 0; house && i < baseline_n; i++)
+		grant_add(p, g, span_str(baseline[i].path), baseline[i].write,
+		    true);
+	return !p->spent;
+}
+
+/* --- files */
+
+static void
+exceeds(struct prover *p, const struct policy *parent, struct span file,
+    bool write)
+{
+	struct prover_result *r = &p->result;
+	const struct policy_files *own =
+	    parent->read_write.n ? &parent->read_write : &parent->read_only;
+	char path[PROVER_CAUSE / 2];
+	char other[PROVER_CAUSE / 2] = "";
+
+	if (!tell(p, PROVER_EXCEEDS, POLICY_FILESYSTEM))
+		return;
+	text_escape(file.len ? file : SPAN_LIT("the working directory"), path,
+	    sizeof(path));
+	r->witness.file = file;
+	r->witness.write = write;
+	(void)text_fmt(r->child, sizeof(r->child), "filesystem_policy %s",
+	    file.len == 0 ? "include_workdir allows it"
+		: write   ? "read_write allows it"
+			  : "read_only allows it");
+	(void)text_fmt(r->parent, sizeof(r->parent),
+	    "filesystem_policy has nothing above it to %s",
+	    write ? "write" : "read");
+	if (own->n > 0 && (own == &parent->read_write || !write))
+		text_escape(own->file[0].path, other, sizeof(other));
+	(void)text_fmt(r->hint, sizeof(r->hint), "remove %s%s%s", path,
+	    *other ? ", or narrow it to something below " : "", other);
+	replay_check(p,
+	    replay_file(replay_of(p, p->q.child), file, write) &&
+		!replay_file(replay_of(p, parent), file, write));
+}
+
+static void
+judge_resolved(struct prover *p, const struct grants *parent,
+    const struct grant *g)
+{
+	bool kernel = span_starts(g->to, "/proc/");
+
+	if (g->to.len == 0) {
+		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_LINK_LOOP,
+		    g->text);
+		return;
+	}
+	for (size_t i = 0; i < parent->n; i++) {
+		const struct grant *h = &parent->grant[i];
+
+		if (h->write < g->write || h->to.len == 0)
+			continue;
+		if (span_equal(h->text, g->text) ||
+		    (!kernel && is_below(g->to, h->to)))
+			return;
+	}
+	p->steps += parent->n / 4;
+	if (kernel)
+		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_KERNEL_PATH,
+		    g->text);
+	else
+		exceeds(p, p->q.parent, g->text, g->write);
+}
+
+/* Without an image. */
+static void
+judge_text(struct prover *p, const struct grants *parent, struct span text,
+    bool write)
+{
+	bool kernel = span_starts(text, "/proc/");
+	bool some = write && parent->workdir;
+	bool below = false;
+
+	for (size_t i = 0; i < parent->n; i++) {
+		const struct grant *h = &parent->grant[i];
+
+		below = below || (h->house && is_below(text, h->text));
+		if (h->write < write)
+			continue;
+		if (span_equal(h->text, text) || (h->text.len == 1 && !kernel))
+			return;
+		some = some || !h->house;
+	}
+	p->steps += parent->n / 4;
+	if (kernel)
+		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_KERNEL_PATH,
+		    text);
+	else if (some || below || (!write && parent->workdir))
+		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_NO_IMAGE, text);
+	else
+		exceeds(p, p->q.parent, text, write);
+}
+
+void
+files_prove(struct prover *p)
+{
+	struct grants child = { 0 };
+	struct grants parent = { 0 };
+
+	if (!grants_make(p, p->q.child, false, &child) ||
+	    !grants_make(p, p->q.parent, true, &parent))
+		return;
+	for (size_t i = 0; i < child.n; i++) {
+		const struct grant *g = &child.grant[i];
+
+		if (p->q.image)
+			judge_resolved(p, &parent, g);
+		else
+			judge_text(p, &parent, g->text, g->write);
+	}
+	if (child.workdir && !parent.workdir)
+		judge_text(p, &parent, span_of("", 0), true);
+}
+
+/* --- process */
+
+static bool
+is_id(const char *who)
+{
+	return *who >= '0' && *who <= '9';
+}
+
+static void
+differs(struct prover *p, const char *field, const char *child,
+    const char *parent)
+{
+	struct prover_result *r = &p->result;
+
+	if (!tell(p, PROVER_EXCEEDS, POLICY_PROCESS))
+		return;
+	(void)text_fmt(r->child, sizeof(r->child), "process.%s is %s", field,
+	    *child ? child : "the image's");
+	(void)text_fmt(r->parent, sizeof(r->parent), "process.%s is %s", field,
+	    *parent ? parent : "the image's");
+	(void)text_fmt(r->hint, sizeof(r->hint),
+	    "write the parent's value, or leave the section out");
+}
+
+static void
+judge_text_id(struct prover *p, const char *field, const char *child,
+    const char *parent)
+{
+	if (strcmp(child, parent) == 0)
+		return;
+	if (is_id(child) && is_id(parent))
+		differs(p, field, child, parent);
+	else
+		tell_unsupported(p, POLICY_PROCESS, PROVER_NO_IMAGE,
+		    span_str(field));
+}
+
+void
+process_prove(struct prover *p)
+{
+	const struct policy *child = p->q.child;
+	const struct policy *parent = p->q.parent;
+	const struct prover_image *image = p->q.image;
+	uint32_t id[4];
+
+	p->steps++;
+	if (strcmp(child->user, parent->user) == 0 &&
+	    strcmp(child->group, parent->group) == 0)
+		return;
+	if (!image || !image->identify ||
+	    !image->identify(image->arg, child->user, child->group, &id[0],
+		&id[1]) ||
+	    !image->identify(image->arg, parent->user, parent->group, &id[2],
+		&id[3])) {
+		judge_text_id(p, "run_as_user", child->user, parent->user);
+		judge_text_id(p, "run_as_group", child->group, parent->group);
+		return;
+	}
+	if (id[0] != id[2])
+		differs(p, "run_as_user", child->user, parent->user);
+	else if (id[1] != id[3])
+		differs(p, "run_as_group", child->group, parent->group);
+}
+
+/* --- landlock */
+
+void
+landlock_prove(struct prover *p)
+{
+	struct prover_result *r = &p->result;
+
+	p->steps++;
+	if (!p->q.child->best_effort || p->q.parent->best_effort ||
+	    !tell(p, PROVER_EXCEEDS, POLICY_LANDLOCK))
+		return;
+	(void)text_fmt(r->child, sizeof(r->child),
+	    "landlock.compatibility is best_effort");
+	(void)text_fmt(r->parent, sizeof(r->parent),
+	    "landlock.compatibility is hard_requirement");
+	(void)text_fmt(r->hint, sizeof(r->hint),
+	    "write hard_requirement, or leave the section out");
+}

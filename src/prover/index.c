@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Boxes by the literal end of their host and the literal begin of their path.
+ * Two globs meet only if one of these heads is a prefix of the other, and a
+ * head that is all there is only if it is equal or longer:
+ *
+ *	".example.com" and "api.example.com" whole    may meet
+ *	"/v1/" and "/v1/users" whole                  may meet
+ *	"/v1" whole and "/v1/"                        do not
+ *
+ * Sorted heads are a tree: those that begin with k follow k; those that k
+ * begins with are the nearest one before it and that one's `up`, and so on.
+ * A node of the tree of hosts holds a range of the nodes of paths.
+ */
+#include <string.h>
+
+#include "prover/inner.h"
+
+struct node {
+	struct key key;
+	uint32_t up;    /* the longest head of it before it, + 1 */
+	uint32_t first; /* box, or node of a path */
+	uint32_t end;
+};
+
+struct index {
+	const struct box **box; /* sorted */
+	struct node *host;
+	uint32_t host_n;
+	struct node *path;
+	uint32_t path_n;
+};
+
+/* Byte i of a head, counted from its fixed end; -1 past a whole one, -2 past
+ * an open one. */
+static int
+byte_at(const struct key *k, size_t i, bool from_end)
+{
+	if (i >= k->s.len)
+		return k->whole && i == k->s.len ? -1 : -2;
+	return k->s.ptr[from_end ? k->s.len - 1 - i : i];
+}
+
+static int
+key_compare(const struct key *a, const struct key *b, bool from_end)
+{
+	for (size_t i = 0;; i++) {
+		int x = byte_at(a, i, from_end);
+		int y = byte_at(b, i, from_end);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+		if (x < 0)
+			return 0;
+	}
+}
+
+/* b begins with a. */
+static bool
+is_head(const struct key *a, const struct key *b, bool from_end)
+{
+	size_t n = a->s.len + a->whole;
+
+	for (size_t i = 0; i < n; i++)
+		if (byte_at(a, i, from_end) != byte_at(b, i, from_end))
+			return false;
+	return true;
+}
+
+static int
+box_compare(const void *a, const void *b)
+{
+	const struct box *x = a;
+	const struct box *y = b;
+	int c = key_compare(&x->host_key, &y->host_key, true);
+
+	return c ? c : key_compare(&x->path_key, &y->path_key, false);
+}
+
+/* The next node begins; false: it is the one of before. */
+static bool
+node_next(struct node *list, uint32_t *n, const struct key *key, bool from_end,
+    bool fresh)
+{
+	struct node *to = &list[*n];
+	uint32_t up;
+
+	if (!fresh && *n > 0 && key_compare(&to[-1].key, key, from_end) == 0)
+		return false;
+	for (up = fresh ? 0 : *n; up; up = list[up - 1].up)
+		if (is_head(&list[up - 1].key, key, from_end))
+			break;
+	*to = (struct node){ .key = *key, .up = up };
+	++*n;
+	return true;
+}
+
+bool
+index_make(struct prover *p, struct boxes *boxes)
+{
+	struct index *x = take(p, 1, sizeof(*x));
+	uint32_t n = boxes->box.n;
+	const void **list = take(p, n, sizeof(*list));
+	const void **room = take(p, n, sizeof(*room));
+
+	if (p->spent)
+		return false;
+	boxes->index = x;
+	x->host = take(p, n, sizeof(*x->host));
+	x->path = take(p, n, sizeof(*x->path));
+	if (p->spent)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		list[i] = (struct box *)boxes->box.items + i;
+	sort_pointers(list, room, n, box_compare);
+	p->steps += (uint64_t)n * 4;
+	x->box = (const struct box **)list;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct box *b = list[i];
+		bool fresh =
+		    node_next(x->host, &x->host_n, &b->host_key, true, i == 0);
+
+		if (fresh)
+			x->host[x->host_n - 1].first = x->path_n;
+		if (node_next(x->path, &x->path_n, &b->path_key, false, fresh))
+			x->path[x->path_n - 1].first = i;
+		x->path[x->path_n - 1].end = i + 1;
+		x->host[x->host_n - 1].end = x->path_n;
+	}
+	return true;
+}
+
+/* The first node of [from, end) that does not come before key. */
+static uint32_t
+lower_bound(const struct node *list, uint32_t from, uint32_t end,
+    const struct key *key, bool from_end)
+{
+	while (from < end) {
+		uint32_t middle = from + (end - from) / 2;
+
+		if (key_compare(&list[middle].key, key, from_end) < 0)
+			from = middle + 1;
+		else
+			end = middle;
+	}
+	return from;
+}
+
+static void
+add_boxes(struct prover *p, const struct index *x, const struct node *at)
+{
+	for (uint32_t i = at->first; i < at->end; i++) {
+		const struct box **to = pool_add(p, &p->hits);
+
+		if (!to)
+			return;
+		*to = x->box[i];
+	}
+	p->steps += (at->end - at->first) / 2 + 1;
+}
+
+static void
+find_paths(struct prover *p, const struct index *x, const struct node *host,
+    const struct key *key)
+{
+	uint32_t at = lower_bound(x->path, host->first, host->end, key, false);
+
+	for (uint32_t up = at > host->first ? at : 0; up;
+	     up = x->path[up - 1].up)
+		if (is_head(&x->path[up - 1].key, key, false))
+			add_boxes(p, x, &x->path[up - 1]);
+	for (; at < host->end && is_head(key, &x->path[at].key, false); at++)
+		add_boxes(p, x, &x->path[at]);
+	p->steps++;
+}
+
+void
+index_find(struct prover *p, const struct boxes *in, struct key host,
+    struct key path)
+{
+	const struct index *x = in->index;
+	uint32_t at = lower_bound(x->host, 0, x->host_n, &host, true);
+
+	p->hits.n = 0;
+	for (uint32_t up = at; up; up = x->host[up - 1].up)
+		if (is_head(&x->host[up - 1].key, &host, true))
+			find_paths(p, x, &x->host[up - 1], &path);
+	for (; at < x->host_n && is_head(&host, &x->host[at].key, true); at++)
+		find_paths(p, x, &x->host[at], &path);
+}

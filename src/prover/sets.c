@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sets of values, one dimension each, by number: equal sets have equal
+ * numbers, so that most questions about them are a comparison. A set is
+ *
+ *	GLOBS   the union of the languages of some globs
+ *	RANGES  a union of intervals of the line of ports, or of addresses
+ *	USES    { none } and what the capabilities of an endpoint serve
+ *	PLAIN, STRICT   languages of the protocols, see search.c
+ *
+ * set_inside() and set_apart() see the plain cases of A <= B and A & B = {}
+ * at once; what they do not see is for solve.c.
+ */
+#include <string.h>
+
+#include "prover/inner.h"
+
+void *
+take(struct prover *p, size_t n, size_t size)
+{
+	size_t used = p->arena->used - p->arena_from;
+	void *got = NULL;
+
+	if (n <= PROVER_ARENA / size && used + n * size <= PROVER_ARENA)
+		got = arena_get(p->arena, n * size + 1);
+	if (!got)
+		p->spent = true;
+	return got;
+}
+
+void *
+pool_add(struct prover *p, struct pool *to)
+{
+	if (to->n == to->room) {
+		uint32_t room = to->room ? to->room * 2 : 32;
+		void *more = take(p, room, to->size);
+
+		if (!more)
+			return NULL;
+		if (to->n > 0)
+			memcpy(more, to->items, (size_t)to->n * to->size);
+		to->items = more;
+		to->room = room;
+	}
+	return (char *)to->items + (size_t)to->n++ * to->size;
+}
+
+const struct set *
+set_at(const struct prover *p, uint32_t id)
+{
+	return (const struct set *)p->sets.items + id;
+}
+
+/* --- uses */
+
+bool
+uses_hold(const struct policy_capabilities *c, enum policy_use use,
+    const struct policy_capabilities *of)
+{
+	switch (use) {
+	case POLICY_USE_NONE:
+		return true;
+	case POLICY_USE_WEBSOCKET_REWRITE:
+		return c->websocket_rewrite;
+	case POLICY_USE_BODY_REWRITE:
+		return c->body_rewrite;
+	case POLICY_USE_UNINSPECTED:
+		return c->uninspected;
+	case POLICY_USE_BINDING:
+		return span_equal(c->provider, of->provider);
+	case POLICY_USE_SIGNING:
+		return c->signing == of->signing &&
+		    span_equal(c->signing_service, of->signing_service) &&
+		    span_equal(c->signing_region, of->signing_region);
+	case POLICY_USE_BODY: /* 0: no limit */
+		return c->max_body == 0 ||
+		    (of->max_body > 0 && of->max_body <= c->max_body);
+	}
+	return false;
+}
+
+bool
+uses_serve(const struct policy_capabilities *c, enum policy_use use)
+{
+	switch (use) {
+	case POLICY_USE_BINDING:
+		return c->provider.len > 0;
+	case POLICY_USE_SIGNING:
+		return c->signing != POLICY_SIGNING_NONE;
+	case POLICY_USE_NONE:
+	case POLICY_USE_WEBSOCKET_REWRITE:
+	case POLICY_USE_BODY_REWRITE:
+	case POLICY_USE_UNINSPECTED:
+	case POLICY_USE_BODY:
+		break;
+	}
+	return uses_hold(c, use, c);
+}
+
+/* Every use that c serves, `in` does too. */
+static bool
+uses_inside(const struct policy_capabilities *c,
+    const struct policy_capabilities *in)
+{
+	for (unsigned u = POLICY_USE_NONE; u <= POLICY_USE_BODY; u++)
+		if (uses_serve(c, (enum policy_use)u) &&
+		    !uses_hold(in, (enum policy_use)u, c))
+			return false;
+	return true;
+}
+
+/* --- numbers */
+
+static uint64_t
+mix(uint64_t h, const void *p, size_t n)
+{
+	const uint8_t *at = p;
+	uint64_t word;
+
+	for (; n >= sizeof(word); n -= sizeof(word), at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		h = (h ^ word) * 0x9e3779b97f4a7c15;
+		h ^= h >> 29;
+	}
+	while (n-- > 0)
+		h = (h ^ *at++) * 0x100000001b3;
+	return h;
+}
+
+static bool
+same_globs(const struct set *a, const struct set *b)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (!span_equal(a->glob[i]->text, b->glob[i]->text))
+			return false;
+	return true;
+}
+
+static bool
+same_set(const struct set *a, const struct set *b)
+{
+	if (a->hash != b->hash || a->dim != b->dim || a->form != b->form ||
+	    a->n != b->n || a->is_address != b->is_address)
+		return false;
+	switch (a->form) {
+	case SET_GLOBS:
+		return same_globs(a, b);
+	case SET_RANGES:
+		return memcmp(a->range, b->range, a->n * sizeof(*a->range)) ==
+		    0;
+	case SET_USES:
+		return uses_inside(a->uses, b->uses) &&
+		    uses_inside(b->uses, a->uses);
+	case SET_PLAIN:
+	case SET_STRICT:
+		break;
+	}
+	return true;
+}
+
+static bool
+slots_grow(struct prover *p)
+{
+	uint32_t n = p->set_slots_n ? p->set_slots_n * 2 : 64;
+	uint32_t *slots = take(p, n, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	for (uint32_t id = 1; id < p->sets.n; id++) {
+		uint64_t at = set_at(p, id)->hash;
+
+		while (slots[at & (n - 1)])
+			at++;
+		slots[at & (n - 1)] = id;
+	}
+	p->set_slots = slots;
+	p->set_slots_n = n;
+	return true;
+}
+
+static uint32_t
+intern(struct prover *p, struct set *s)
+{
+	uint64_t at;
+	struct set *to;
+	uint32_t id;
+
+	s->hash ^= (uint64_t)s->dim << 3 | s->form;
+	s->hash ^= s->hash >> 31;
+	if (p->sets.n * 2 >= p->set_slots_n && !slots_grow(p))
+		return SET_ALL;
+	for (at = s->hash; (id = p->set_slots[at & (p->set_slots_n - 1)]); at++)
+		if (same_set(set_at(p, id), s))
+			return id;
+	to = pool_add(p, &p->sets);
+	if (!to)
+		return SET_ALL;
+	*to = *s;
+	id = p->sets.n - 1;
+	p->set_slots[at & (p->set_slots_n - 1)] = id;
+	return id;
+}
+
+static bool
+is_everything(const struct policy_glob *g)
+{
+	return g->everything ||
+	    (g->separator == '/' && g->n == 2 && g->steps[0] == '/' &&
+		g->steps[1] == POLICY_STEP_ANY);
+}
+
+void
+sort_pointers(const void **list, const void **room, size_t n,
+    int (*compare)(const void *a, const void *b))
+{
+	size_t half = n / 2;
+	size_t i = 0;
+	size_t k = half;
+
+	if (n < 2)
+		return;
+	sort_pointers(list, room, half, compare);
+	sort_pointers(list + half, room, n - half, compare);
+	memcpy(room, list, n * sizeof(*list));
+	for (size_t to = 0; to < n; to++)
+		if (k == n || (i < half && compare(room[i], room[k]) <= 0))
+			list[to] = room[i++];
+		else
+			list[to] = room[k++];
+}
+
+int
+span_compare(struct span a, struct span b)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+	int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
+
+	return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+	return span_compare(((const struct policy_glob *)a)->text,
+	    ((const struct policy_glob *)b)->text);
+}
+
+/* Globs in the order of their texts, so that lists compare as sets. */
+uint32_t
+set_globs(struct prover *p, enum dim dim, const struct policy_glob *const *glob,
+    size_t n)
+{
+	struct set s = { .dim = dim, .form = SET_GLOBS, .finite = true };
+	const void **list = take(p, 2 * n, sizeof(*list));
+
+	if (!list)
+		return SET_ALL;
+	for (size_t i = 0; i < n; i++) {
+		if (is_everything(glob[i]))
+			return SET_ALL;
+		list[i] = glob[i];
+		s.finite = s.finite && glob[i]->literal;
+	}
+	p->steps += n;
+	sort_pointers(list, list + n, n, by_text);
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_glob *g = list[i];
+
+		if (s.n > 0 && by_text(list[s.n - 1], g) == 0)
+			continue;
+		list[s.n++] = g;
+		s.hash = mix(s.hash * 31 + 1, g->text.ptr, g->text.len);
+	}
+	s.glob = (const struct policy_glob *const *)list;
+	return intern(p, &s);
+}
+
+uint32_t
+set_of_globs(struct prover *p, enum dim dim, const struct policy_globs *globs)
+{
+	const struct policy_glob **list = take(p, globs->n, sizeof(*list));
+
+	for (size_t i = 0; list && i < globs->n; i++)
+		list[i] = &globs->glob[i];
+	return list ? set_globs(p, dim, list, globs->n) : SET_ALL;
+}
+
+uint32_t
+set_host(struct prover *p, const struct policy_host *h)
+{
+	struct set s = { .dim = DIM_HOST,
+		.form = SET_GLOBS,
+		.finite = h->kind != POLICY_HOST_GLOB,
+		.is_address = h->kind == POLICY_HOST_ADDRESS,
+		.n = 1 };
+	const struct policy_glob **list;
+	struct policy_range *only;
+
+	if (h->kind == POLICY_HOST_NONE)
+		return SET_ALL;
+	list = take(p, 1, sizeof(const void *));
+	only = s.is_address ? take(p, 1, sizeof(*only)) : NULL;
+	if (p->spent)
+		return SET_ALL;
+	list[0] = &h->glob;
+	s.glob = list;
+	if (only) {
+		*only = (struct policy_range){ h->address, h->address };
+		s.same = set_ranges(p, DIM_ADDRESS, only, 1);
+	}
+	s.hash = mix(s.is_address, h->glob.text.ptr, h->glob.text.len);
+	return intern(p, &s);
+}
+
+uint32_t
+set_ranges(struct prover *p, enum dim dim, const struct policy_range *range,
+    size_t n)
+{
+	struct set s = { .dim = dim,
+		.form = SET_RANGES,
+		.n = (uint32_t)n,
+		.range = range };
+
+	s.hash = mix(n, range, n * sizeof(*range));
+	return intern(p, &s);
+}
+
+uint32_t
+set_uses(struct prover *p, const struct policy_capabilities *c)
+{
+	struct set s = { .dim = DIM_USE, .form = SET_USES, .uses = c };
+
+	s.hash = mix(c->max_body, c->provider.ptr, c->provider.len);
+	s.hash = mix(s.hash, c->signing_service.ptr, c->signing_service.len);
+	s.hash += (uint64_t)c->websocket_rewrite << 1 |
+	    (uint64_t)c->body_rewrite << 2 | (uint64_t)c->uninspected << 3 |
+	    (uint64_t)c->signing << 4;
+	return intern(p, &s);
+}
+
+const struct policy_glob *
+glob_literal(struct prover *p, struct span s)
+{
+	struct policy_glob *g = take(p, 1, sizeof(*g));
+	uint16_t *steps = take(p, s.len, sizeof(*steps));
+
+	if (!g || !steps)
+		return NULL;
+	for (size_t i = 0; i < s.len; i++)
+		steps[i] = s.ptr[i];
+	*g = (struct policy_glob){ .text = s,
+		.steps = steps,
+		.n = (uint32_t)s.len,
+		.literal = true };
+	return g;
+}
+
+uint32_t
+set_literals(struct prover *p, enum dim dim, const struct span *s, size_t n)
+{
+	const struct policy_glob **list = take(p, n, sizeof(const void *));
+
+	for (size_t i = 0; list && i < n; i++)
+		list[i] = glob_literal(p, s[i]);
+	return p->spent ? SET_ALL : set_globs(p, dim, list, n);
+}
+
+uint32_t
+set_never(struct prover *p)
+{
+	const struct span never[] = { SPAN_LIT("localhost"),
+		SPAN_LIT("metadata.google.internal") };
+
+	return set_literals(p, DIM_HOST, never, NELEM(never));
+}
+
+uint32_t
+set_form(struct prover *p, enum dim dim, enum set_form form)
+{
+	struct set s = { .dim = dim, .form = form };
+
+	return intern(p, &s);
+}
+
+/* --- membership */
+
+static bool
+ranges_hold(const struct set *s, struct policy_address a)
+{
+	const struct policy_addresses all = { s->range, s->n };
+
+	return policy_addresses_hold(&all, a);
+}
+
+static bool
+is_strict(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!tool_byte_is_strict(s.ptr[i]))
+			return false;
+	return s.len > 0 && s.len <= STRICT_MAX;
+}
+
+bool
+path_escapes_slash(struct span s)
+{
+	for (size_t i = 0; i + 2 < s.len; i++)
+		if (memcmp(s.ptr + i, "%2F", 3) == 0)
+			return true;
+	return false;
+}
+
+bool
+set_holds(struct prover *p, uint32_t id, const struct value *v)
+{
+	const struct set *s = set_at(p, id);
+
+	p->steps++;
+	if (id == SET_ALL)
+		return true;
+	switch (s->form) {
+	case SET_GLOBS:
+		for (uint32_t i = 0; i < s->n; i++)
+			if (policy_glob_match(s->glob[i], v->s))
+				return true;
+		p->steps += s->n / 8;
+		return false;
+	case SET_RANGES:
+		return ranges_hold(s, v->a);
+	case SET_USES:
+		return uses_hold(s->uses, v->use, v->of);
+	case SET_PLAIN:
+		return !path_escapes_slash(v->s);
+	case SET_STRICT:
+		return is_strict(v->s);
+	}
+	return false;
+}
+
+/* --- at once */
+
+struct span
+glob_head(const struct policy_glob *g)
+{
+	uint32_t n = 0;
+
+	if (g->literal)
+		return g->text;
+	if (g->separator == '.') {
+		while (g->steps[g->n - 1 - n] < POLICY_STEP_STAR)
+			n++;
+		return span_from(g->text, g->text.len - n);
+	}
+	while (g->steps[n] < POLICY_STEP_STAR)
+		n++;
+	return span_of(g->text.ptr, n);
+}
+
+static bool
+agree(struct span a, struct span b, bool at_end)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+
+	if (at_end) {
+		a = span_from(a, a.len - n);
+		b = span_from(b, b.len - n);
+	}
+	return n == 0 || memcmp(a.ptr, b.ptr, n) == 0;
+}
+
+static bool
+glob_inside(const struct policy_glob *a, const struct policy_glob *b)
+{
+	struct span head;
+
+	if (span_equal(a->text, b->text))
+		return true;
+	if (a->literal)
+		return policy_glob_match(b, a->text);
+	if (b->literal || b->steps[b->n - 1] != POLICY_STEP_ANY)
+		return false;
+	head = glob_head(b); /* "/x/[**]" holds all that begins like it */
+	return b->separator == '/' && head.len == b->n - 1 &&
+	    head.len <= glob_head(a).len && agree(head, glob_head(a), false);
+}
+
+static bool
+globs_inside(struct prover *p, const struct set *a, const struct set *b)
+{
+	for (uint32_t i = 0; i < a->n; i++) {
+		uint32_t k = 0;
+
+		while (k < b->n && !glob_inside(a->glob[i], b->glob[k]))
+			k++;
+		p->steps += k / 4 + 1;
+		if (k == b->n)
+			return false;
+	}
+	return true;
+}
+
+static bool
+ranges_inside(const struct set *a, const struct set *b)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		while (k < b->n &&
+		    policy_address_compare(b->range[k].last,
+			a->range[i].first) < 0)
+			k++;
+		if (k == b->n ||
+		    policy_address_compare(b->range[k].first,
+			a->range[i].first) > 0 ||
+		    policy_address_compare(a->range[i].last, b->range[k].last) >
+			0)
+			return false;
+	}
+	return true;
+}
+
+bool
+set_inside(struct prover *p, uint32_t a, uint32_t b)
+{
+	const struct set *x = set_at(p, a);
+	const struct set *y = set_at(p, b);
+
+	p->steps++;
+	if (a == b || b == SET_ALL)
+		return true;
+	if (a == SET_ALL || x->form != y->form)
+		return false;
+	switch (x->form) {
+	case SET_GLOBS:
+		return x->is_address == y->is_address && globs_inside(p, x, y);
+	case SET_RANGES:
+		return ranges_inside(x, y);
+	case SET_USES:
+		return uses_inside(x->uses, y->uses);
+	case SET_PLAIN:
+	case SET_STRICT:
+		break;
+	}
+	return false;
+}
+
+static bool
+globs_apart(struct prover *p, const struct set *a, const struct set *b)
+{
+	bool at_end = a->dim == DIM_HOST;
+
+	p->steps += a->n * b->n / 4;
+	if (a->is_address != b->is_address)
+		return true;
+	for (uint32_t i = 0; i < a->n; i++)
+		for (uint32_t k = 0; k < b->n; k++) {
+			const struct policy_glob *x = a->glob[i];
+			const struct policy_glob *y = b->glob[k];
+
+			if (x->literal ? policy_glob_match(y, x->text)
+				: y->literal
+				? policy_glob_match(x, y->text)
+				: agree(glob_head(x), glob_head(y), at_end))
+				return false;
+		}
+	return true;
+}
+
+static bool
+ranges_apart(const struct set *a, const struct set *b)
+{
+	for (uint32_t i = 0, k = 0; i < a->n && k < b->n;) {
+		if (policy_address_compare(a->range[i].last,
+			b->range[k].first) < 0)
+			i++;
+		else if (policy_address_compare(b->range[k].last,
+			     a->range[i].first) < 0)
+			k++;
+		else
+			return false;
+	}
+	return true;
+}
+
+bool
+set_apart(struct prover *p, uint32_t a, uint32_t b)
+{
+	const struct set *x = set_at(p, a);
+	const struct set *y = set_at(p, b);
+
+	p->steps++;
+	if (a == b || a == SET_ALL || b == SET_ALL || x->form != y->form)
+		return false;
+	if (x->form == SET_GLOBS)
+		return globs_apart(p, x, y);
+	return x->form == SET_RANGES && ranges_apart(x, y);
+}

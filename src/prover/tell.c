@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is said of an excess. The witness is made plain: dimension by dimension
+ * the plainest value of the child's own box is tried, and a query without a
+ * pair, and kept if both evaluators' worlds still differ there. The cause at
+ * the parent is the endpoint that comes nearest to letting it pass, by
+ *
+ *	host and port < program < address < kind < rule < use
+ *
+ * and the hint says what that endpoint would take instead.
+ */
+#include <string.h>
+
+#include "prover/inner.h"
+
+enum {
+	FUEL = 20 << 20, /* comparisons of one replay, some 20 ms */
+	FUEL_STEPS = 32, /* of them cost a step */
+};
+
+struct replay *
+replay_of(struct prover *p, const struct policy *policy)
+{
+	struct replay *r = &p->replay[policy == p->q.parent];
+
+	if (!p->replay_row)
+		p->replay_row = take(p, REPLAY_ROW, sizeof(bool));
+	*r = (struct replay){ policy, p->q.image, p->replay_row ? FUEL : 0,
+		p->replay_row };
+	return r;
+}
+
+/* What both replays took, as steps. False: one was cut short. */
+static bool
+replay_paid(struct prover *p)
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < NELEM(p->replay); i++) {
+		struct replay *r = &p->replay[i];
+
+		whole = whole && r->fuel > 0;
+		p->steps += (FUEL - r->fuel) / FUEL_STEPS;
+	}
+	return whole;
+}
+
+void
+replay_check(struct prover *p, bool agrees)
+{
+	struct prover_result *r = &p->result;
+	enum policy_section section = r->section;
+
+	if (!replay_paid(p)) {
+		p->spent = true;
+		agrees = false;
+		r->verdict = PROVER_WITHIN;
+		(void)tell(p, PROVER_OUT_OF_BUDGET, section);
+	} else if (!agrees) {
+		BUG_IF(p->q.paranoid);
+		r->verdict = PROVER_WITHIN;
+		tell_unsupported(p, section, PROVER_DISAGREE,
+		    span_str(prover_section_name(section)));
+	}
+	if (agrees)
+		return;
+	memset(&r->witness, 0, sizeof(r->witness));
+	r->child[0] = r->parent[0] = r->hint[0] = '\0';
+}
+
+static bool
+is_excess(struct prover *p, const struct prover_witness *w)
+{
+	bool is = replay_network(replay_of(p, p->q.child), w) &&
+	    !replay_network(replay_of(p, p->q.parent), w);
+
+	return replay_paid(p) && is;
+}
+
+/* --- the witness */
+
+static void
+value_put(struct prover_witness *w, enum dim dim, const struct value *v)
+{
+	switch ((int)dim) {
+	case DIM_HOST:
+		w->host = v->s;
+		break;
+	case DIM_PORT:
+		w->port = (uint16_t)v->a.low;
+		break;
+	case DIM_PATH:
+		if (w->act != POLICY_ACT_OPAQUE)
+			w->path = v->s;
+		break;
+	case DIM_METHOD:
+		if (w->act == POLICY_ACT_HTTP)
+			w->method = v->s;
+		break;
+	case DIM_PROGRAM:
+		w->program = v->s;
+		break;
+	case DIM_ADDRESS:
+		w->address = v->a;
+		break;
+	case DIM_USE:
+		w->use = v->use;
+		w->use_of = v->of;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+witness_make(struct prover *p, const struct region *r, enum act act,
+    struct prover_witness *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->act = act_public(act);
+	for (int dim = 0; dim < DIMS; dim++)
+		value_put(w, (enum dim)dim, value_at(p, r->value[dim]));
+	if (act == ACT_RPC || act == ACT_METHOD)
+		w->method = value_at(p, r->value[DIM_RPC])->s;
+	if (act == ACT_CALL) {
+		w->method = SPAN_LIT("tools/call");
+		w->tool = value_at(p, r->value[DIM_TOOL])->s;
+	}
+	return region_query(p, r, w);
+}
+
+/* The plainest values of the child's box, where they still do. */
+static void
+witness_plain(struct prover *p, const struct region *box,
+    enum policy_host_kind kind, struct prover_witness *w)
+{
+	for (int dim = 0; dim < DIMS; dim++) {
+		struct prover_witness tried = *w;
+		bool place = dim == DIM_HOST || dim == DIM_ADDRESS;
+
+		/* A host that is an address is dialled at it: leave both. */
+		if (place && kind != POLICY_HOST_NAME &&
+		    kind != POLICY_HOST_GLOB)
+			continue;
+		value_put(&tried, (enum dim)dim, value_at(p, box->value[dim]));
+		if (memcmp(&tried, w, sizeof(tried)) != 0 &&
+		    is_excess(p, &tried))
+			*w = tried;
+	}
+	for (size_t i = w->query_n; i-- > 0;) {
+		struct prover_witness tried = *w;
+
+		tried.query_n--;
+		memmove(tried.query + i, tried.query + i + 1,
+		    (tried.query_n - i) * sizeof(tried.query[0]));
+		if (is_excess(p, &tried))
+			*w = tried;
+	}
+}
+
+/* --- causes */
+
+static void
+endpoint_say(const struct policy_entry *entry, const struct policy_endpoint *e,
+    char *out, size_t size)
+{
+	char key[128];
+
+	text_escape(entry->key, key, sizeof(key));
+	(void)text_fmt(out, size, "network_policies.%s endpoint %u", key,
+	    (unsigned)e->index);
+}
+
+/* "rule 1", "deny 0", "access full", "audit". */
+static void
+rule_say(const struct policy_box *b, char *out, size_t size)
+{
+	char all[PROVER_CAUSE];
+	char head[PROVER_CAUSE];
+	size_t n;
+
+	policy_box_format(b, all, sizeof(all));
+	endpoint_say(b->entry, b->endpoint, head, sizeof(head));
+	n = strlen(head);
+	(void)text_fmt(out, size, "%s",
+	    strlen(all) > n ? all + n + 1 : "all of it");
+}
+
+/* What a rule is about: "/admin/[**]", "DELETE /x", a tool, a method. */
+static void
+pattern_say(const struct policy_box *b, char *out, size_t size)
+{
+	const struct policy_rule *rule = b->rule;
+	char text[160] = "";
+	bool rpc = b->endpoint->kind == POLICY_JSON_RPC ||
+	    b->endpoint->kind == POLICY_MCP;
+	struct span s = rule ? rule->path.text : b->endpoint->path.text;
+
+	if (rpc && rule)
+		s = rule->tools == POLICY_TOOLS_GLOB ? rule->tool.glob[0].text
+						     : rule->rpc.text;
+	text_escape(s, text, sizeof(text));
+	(void)text_fmt(out, size, "%.*s%s%s", rule ? (int)rule->method.len : 0,
+	    rule ? (const char *)rule->method.ptr : "",
+	    rule && rule->method.len ? " " : "", text);
+}
+
+struct nearest {
+	const struct policy_entry *entry;
+	const struct policy_endpoint *endpoint;
+	enum policy_reason reason;
+};
+
+static struct nearest
+nearest_find(struct prover *p, const struct prover_witness *w)
+{
+	struct nearest best = { NULL, NULL, POLICY_NO_ENDPOINT };
+	struct replay *r = replay_of(p, p->q.parent);
+	const struct policy *parent = p->q.parent;
+
+	for (size_t i = 0; i < parent->entries_n; i++)
+		for (size_t k = 0; k < parent->entries[i].endpoints_n; k++) {
+			const struct policy_entry *entry = &parent->entries[i];
+			const struct policy_endpoint *e = &entry->endpoints[k];
+			enum policy_reason reason =
+			    replay_endpoint(r, entry, e, w);
+
+			if (reason > best.reason)
+				best = (struct nearest){ entry, e, reason };
+		}
+	p->steps += (FUEL - r->fuel) / FUEL_STEPS;
+	return best;
+}
+
+/* The rule of an endpoint to narrow to: the first. */
+static void
+rule_hint(const struct policy_entry *entry, const struct policy_endpoint *e,
+    char *out, size_t size)
+{
+	struct policy_box b = { entry, e, e->allows.n ? e->allows.rule : NULL,
+		false };
+
+	if (e->encoded_slash)
+		b.rule = NULL;
+	pattern_say(&b, out, size);
+}
+
+static void
+hint_nearest(struct prover *p, const struct nearest *at)
+{
+	struct prover_result *r = &p->result;
+	char text[160];
+	char address[POLICY_ADDRESS];
+
+	switch ((int)at->reason) {
+	case POLICY_NO_PROGRAM:
+		text_escape(at->entry->programs[0].glob.text, text,
+		    sizeof(text));
+		(void)text_fmt(r->hint, sizeof(r->hint),
+		    "narrow binaries to those of the parent, as %s", text);
+		break;
+	case POLICY_NO_ADDRESS:
+		policy_address_format(at->endpoint->addresses.n
+			? at->endpoint->addresses.range[0].first
+			: r->witness.address,
+		    address);
+		(void)text_fmt(r->hint, sizeof(r->hint), "%s%s",
+		    at->endpoint->allowed.n
+			? "write the parent's allowed_ips, from "
+			: "write allowed_ips: [public]",
+		    at->endpoint->allowed.n ? address : "");
+		break;
+	case POLICY_NO_KIND:
+		(void)text_fmt(r->hint, sizeof(r->hint),
+		    "write protocol %s, as the parent",
+		    policy_kind_name(at->endpoint->kind));
+		break;
+	case POLICY_NO_RULE:
+		rule_hint(at->entry, at->endpoint, text, sizeof(text));
+		(void)text_fmt(r->hint, sizeof(r->hint),
+		    "narrow it to what the parent allows, as %s", text);
+		break;
+	case POLICY_NO_CAPABILITY:
+		(void)text_fmt(r->hint, sizeof(r->hint),
+		    "leave out the credential or body option that the parent "
+		    "does not have");
+		break;
+	default:
+		(void)text_fmt(r->hint, sizeof(r->hint),
+		    "remove the endpoint, or narrow it to a host and port of "
+		    "the parent");
+		break;
+	}
+}
+
+static void
+say_nearest(struct prover *p)
+{
+	struct prover_result *r = &p->result;
+	struct nearest at = nearest_find(p, &r->witness);
+	char text[PROVER_CAUSE / 2];
+
+	if (at.entry) {
+		endpoint_say(at.entry, at.endpoint, text, sizeof(text));
+		(void)text_fmt(r->parent, sizeof(r->parent), "%s: %s", text,
+		    policy_reason_text(at.reason));
+	} else {
+		(void)text_fmt(r->parent, sizeof(r->parent), "%s",
+		    policy_reason_text(at.reason));
+	}
+	hint_nearest(p, &at);
+}
+
+static void
+say_denied(struct prover *p, const struct policy_box *deny)
+{
+	struct prover_result *r = &p->result;
+	char text[PROVER_CAUSE / 2];
+	char rule[48];
+	char pattern[200];
+
+	endpoint_say(deny->entry, deny->endpoint, text, sizeof(text));
+	rule_say(deny, rule, sizeof(rule));
+	pattern_say(deny, pattern, sizeof(pattern));
+	(void)text_fmt(r->parent, sizeof(r->parent), "%s denies it (%s: %s)",
+	    text, rule, pattern);
+	(void)text_fmt(r->hint, sizeof(r->hint),
+	    "add deny %s to the child, or narrow what it allows", pattern);
+}
+
+void
+tell_network(struct prover *p, const struct region *r, enum act act,
+    const struct policy_box *child, const struct policy_box *deny)
+{
+	struct prover_result *out = &p->result;
+	struct prover_witness w;
+	char text[PROVER_CAUSE / 2];
+	char rule[48];
+	bool agrees;
+
+	if (!witness_make(p, r, act, &w)) {
+		p->spent = true;
+		return;
+	}
+	(void)tell(p, PROVER_EXCEEDS, POLICY_NETWORK);
+	agrees = is_excess(p, &w);
+	if (agrees)
+		witness_plain(p, &p->network.region, child->endpoint->host.kind,
+		    &w);
+	out->witness = w;
+	endpoint_say(child->entry, child->endpoint, text, sizeof(text));
+	rule_say(child, rule, sizeof(rule));
+	(void)text_fmt(out->child, sizeof(out->child), "%s allows it (%s)",
+	    text, rule);
+	if (deny)
+		say_denied(p, deny);
+	else
+		say_nearest(p);
+	replay_check(p, agrees);
+}
