@@ -141,6 +141,10 @@ mistakes_are_named_by_their_fields(void **state)
 	static char odd[] = "Rest";
 	static char root[] = "root";
 	static char broken[] = "x\xff";
+	static char skip[] = "skip";
+	openshell_sandbox_v1_SandboxPolicy_NetworkMiddlewaresEntry middleware =
+	    openshell_sandbox_v1_SandboxPolicy_NetworkMiddlewaresEntry_init_zero;
+	openshell_sandbox_v1_NetworkEndpoint skips;
 	uint32_t ports[] = { 443, 80 };
 	struct policy p;
 	struct fault f = { 0 };
@@ -177,6 +181,25 @@ mistakes_are_named_by_their_fields(void **state)
 	fill(&o);
 	o.m.network_policies_count = 2;
 	says(&o.m, 0, "network_policies.a: the same key twice");
+	fill(&o);
+	o.e.graphql_max_body_bytes = 1;
+	says(&o.m, 0,
+	    "network_policies.a.endpoints[0].graphql_max_body_bytes: graphql "
+	    "is not supported until built: remove it");
+	fill(&o);
+	o.m.network_middlewares = &middleware;
+	o.m.network_middlewares_count = 1;
+	says(&o.m, 0,
+	    "network_middlewares: middlewares are not supported: remove them");
+	fill(&o);
+	o.m.network_policies_count = 2;
+	o.entry[1].key = odd;
+	o.entry[1].value.endpoints = &skips;
+	skips = o.e;
+	skips.tls = skip;
+	says(&o.m, 0,
+	    "Rest endpoint 0 overlaps a endpoint 0, but their tls differs: "
+	    "write the same in both");
 	fill(&o);
 	o.e.advisor_proposed = true;
 	says(&o.m, 0,

@@ -236,6 +236,25 @@ json_says_the_same_and_places_are_bytes(void **state)
 	}
 }
 
+static void
+deep_json_is_refused_as_deep_yaml_is(void **state)
+{
+	char text[256] = "{\"version\":1,\"process\":";
+	struct policy p;
+	struct fault f = { 0 };
+	size_t n = strlen(text);
+
+	(void)state;
+	memset(text + n, '[', 40);
+	memset(text + n + 40, ']', 40);
+	text[n + 80] = '}';
+	assert_int_equal(
+	    policy_read_json(span_of(text, n + 81), 0, &arena, &p, &errors, &f),
+	    -1);
+	assert_string_equal(f.text, "nesting is deeper than 32");
+	assert_int_equal(errors.count, 1);
+}
+
 static bool
 reads(const char *text, unsigned flags)
 {
@@ -472,6 +491,7 @@ main(void)
 		    an_absent_section_means_what_it_means_in_a_root),
 		cmocka_unit_test(every_key_of_the_language_is_known),
 		cmocka_unit_test(json_says_the_same_and_places_are_bytes),
+		cmocka_unit_test(deep_json_is_refused_as_deep_yaml_is),
 		cmocka_unit_test(a_child_a_maximum_and_a_provider_differ),
 		cmocka_unit_test(not_enforced_is_another_question),
 		cmocka_unit_test(hostile_texts_are_refused),
