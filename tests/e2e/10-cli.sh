@@ -37,9 +37,6 @@ run nacre sandbox exec a --env X=1 -- sh -c 'echo $X$COLOUR'
 is "$out" 1blue "the environment is the sandbox's and the exec's"
 run nacre sandbox exec a -- printf '%s|' 'a b' '' '*' '$HOME'
 is "$out" 'a b||*|$HOME|' "arguments pass as they are, without a shell"
-run nacre sandbox exec a -- sh -c 'tail /dev/zero'
-is "$code" 137 "out of memory is 137"
-like "$out" 'oom' "and oom is said"
 sum=$(head -c 3000000 /dev/urandom | tee "$work/blob" | sha256sum)
 is "$(nacre sandbox exec a -- sha256sum <"$work/blob")" "$sum" "3 MB of stdin arrive unchanged"
 is "$(nacre sandbox exec a -- cat <"$work/blob" | sha256sum)" "$sum" "and come back unchanged"
@@ -90,6 +87,16 @@ is "$(nacre sandbox exec a -- cat /tmp/two)" two "a file copied to a folder keep
 run nacre sandbox cp a:/no/such "$work/none"
 is "$code" 4 "a missing file is not found"
 ok "$([ ! -e "$work/none" ]; echo $?)" "and leaves nothing"
+
+# out of memory: the command's own end, not the sandbox's
+nacre sandbox create --name small --from tiny --memory 64 -- sleep 1000 >/dev/null
+run nacre sandbox exec small -- sh -c 'yes | sort >/dev/null'
+is "$code" 137 "out of memory is 137"
+like "$out" 'oom' "and oom is said"
+get=$(nacre sandbox get small -o json)
+is "$(field state)" running "the main process lives on"
+is "$(nacre sandbox exec small -- echo alive)" alive "and commands still run"
+nacre sandbox delete small >/dev/null
 
 # stop and start
 run nacre sandbox stop a

@@ -51,7 +51,7 @@ ours() {
 	local p args
 	for p in /proc/[0-9]*; do
 		[ "${p#/proc/}" = $$ ] && continue
-		args=$(tr '\0' ' ' <"$p/cmdline" 2>/dev/null) || continue
+		args=$({ tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null) || continue
 		case $args in
 		*"$work/"*nacre-keeper* | *nacre-keeper*"$work/"* | *nacre-gateway*"$work/"*) echo "${p#/proc/}" ;;
 		esac
