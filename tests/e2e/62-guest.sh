@@ -219,6 +219,20 @@ is "$(grep '^log' <<<"$out" | sed 's/^log out //' | tr -d '\n' | sed 's/\\x0a/\n
 is "$(grep '^exit ' <<<"$out" | sort -u)" "exit code=5 signal=0 reason=" "its end is told after the reconnect"
 is "$(of b | head -n 1)" 'out through\x0a' "an exec whose stream was lost runs on"
 
+guest <<'END'
+launch life=2500 -- sleep 1000
+wait ready
+sleep 2500
+exec a -- echo under new tokens
+wait a
+hangup
+END
+is "$(grep -c '^refreshed' <<<"$out") $(grep -c 'no token' <<<"$out")" "1 0" "tokens are refreshed before two thirds of their life"
+is "$(of a | head -n 1)" 'out under new tokens\x0a' "the sandbox serves under the new token"
+is "$(tail -n 1 <<<"$out")" "machine ended" "a machine whose port is lost ends"
+e2fsck -fn "$work/disk" >"$work/fsck" 2>&1
+is $? 0 "and leaves its disk clean"
+
 printf 'not a squashfs' >"$work/bad.sqfs"
 truncate -s 1M "$work/bad.sqfs"
 mv "$work/image.sqfs" "$work/good.sqfs"

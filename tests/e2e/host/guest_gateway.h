@@ -72,6 +72,7 @@ static struct host {
 	bool is_ready;
 	bool has_exited;
 	bool is_stopped;
+	int64_t life_ms; /* of tokens, 0: an hour */
 	bool no_ack;
 	bool is_lost;
 	int64_t launch_us;
@@ -186,7 +187,8 @@ fill_tokens(nacre_session_v1_Tokens *t)
 	t->gateway = gateway;
 	t->sandbox = sandbox;
 	t->door = door;
-	t->expires_ms = clock_wall_ms() + 3600000;
+	t->expires_ms =
+	    clock_wall_ms() + (host.life_ms ? host.life_ms : 3600000);
 }
 
 static const char *
@@ -252,7 +254,6 @@ send_bundle(void)
 	b->name = name;
 	b->epoch = 1;
 	b->has_tokens = true;
-	fill_tokens(&b->tokens);
 	b->has_agent = true;
 	fill_command(&b->agent, host.launch, host.launch_n);
 	b->no_main = b->agent.argv_count == 0;
@@ -273,9 +274,12 @@ send_bundle(void)
 			b->uid = (uint32_t)number(option(w, "uid"));
 		if (option(w, "pids"))
 			b->pids_max = (uint32_t)number(option(w, "pids"));
+		if (option(w, "life"))
+			host.life_ms = (int64_t)number(option(w, "life"));
 		if (option(w, "memory"))
 			b->memory_max = number(option(w, "memory"));
 	}
+	fill_tokens(&b->tokens);
 	(void)send_down(&d);
 }
 
@@ -647,6 +651,36 @@ static const struct rpc_call_events attach_events = {
 	.closed = attach_closed,
 };
 
+/* --- refresh */
+static void
+refresh_message(struct rpc_call *c, void *owner, struct span m)
+{
+	nacre_session_v1_Tokens t = nacre_session_v1_Tokens_init_zero;
+
+	(void)owner;
+	rpc_consume(c, m.len);
+	host.life_ms = 0;
+	fill_tokens(&t);
+	printf("refreshed\n");
+	if (send_message(c, nacre_session_v1_Tokens_fields, &t) == 0)
+		rpc_finish(c, NULL, span_of(NULL, 0));
+}
+
+static void
+refresh_closed(struct rpc_call *c, void *owner, const struct fault *f,
+    struct span detail)
+{
+	(void)c;
+	(void)owner;
+	(void)f;
+	(void)detail;
+}
+
+static const struct rpc_call_events refresh_events = {
+	.message = refresh_message,
+	.closed = refresh_closed,
+};
+
 static void
 gateway_open(void *owner, struct rpc_link *l, struct rpc_call *c,
     const struct rpc_request *r)
@@ -663,6 +697,8 @@ gateway_open(void *owner, struct rpc_link *l, struct rpc_call *c,
 		rpc_call_accept(c, &session_events, NULL);
 	} else if (span_is(r->path, "/nacre.session.v1.Session/Attach")) {
 		rpc_call_accept(c, &attach_events, NULL);
+	} else if (span_is(r->path, "/nacre.session.v1.Session/Refresh")) {
+		rpc_call_accept(c, &refresh_events, NULL);
 	} else {
 		(void)fault_set(&f, FAULT_UNIMPLEMENTED, "not here");
 		rpc_finish(c, &f, span_of(NULL, 0));

@@ -14,6 +14,7 @@
  *   put ID PATH NAME FILE | get ID PATH | get ID PATH > FILE
  *   wait ID | wait exit | wait stopped | wait ready | wait session
  *   break                       drop the tunnel, let it come back
+ *   hangup                      drop the port, wait for the machine to end
  *   hold N                      acknowledge no log for N lines of script
  *   stop GRACE | quit | sleep MS
  */
@@ -70,12 +71,13 @@ start_vmm(char **argv)
 	    "if=none,id=d1,file=%s,format=raw", argv[4]);
 	const char *fixed[] = { "qemu-system-x86_64", "-M",
 		"microvm,rtc=on,acpi=off,pit=on,pic=on,isa-serial=on", "-accel",
-		"tcg,tb-size=128", "-cpu", "max", "-m", argv[5], "-smp", "1",
-		"-no-reboot", "-nodefaults", "-no-user-config", "-display",
-		"none", "-serial", "stdio", "-kernel", argv[1], "-initrd",
-		argv[2], "-append", append, "-global",
-		"virtio-mmio.force-legacy=false", "-drive", drive[0], "-device",
-		"virtio-blk-device,drive=d0", "-device",
+		"tcg,tb-size=128", "-cpu",
+		getenv("GUEST_CPU") ? getenv("GUEST_CPU") : "max", "-m",
+		argv[5], "-smp", "1", "-no-reboot", "-nodefaults",
+		"-no-user-config", "-display", "none", "-serial", "stdio",
+		"-kernel", argv[1], "-initrd", argv[2], "-append", append,
+		"-global", "virtio-mmio.force-legacy=false", "-drive", drive[0],
+		"-device", "virtio-blk-device,drive=d0", "-device",
 		"virtio-serial-device,max_ports=2", "-chardev", chardev,
 		"-device", "virtserialport,chardev=c0,name=nacre", "-device",
 		"virtio-rng-device" };
@@ -297,6 +299,15 @@ act(char **w, size_t n)
 		if (host.inner)
 			rpc_link_drop(host.inner, &lost);
 		host.session = NULL;
+	} else if (strcmp(w[0], "hangup") == 0) {
+		rpc_link_drop(host.link, &lost);
+		do_wait("lost");
+		end = clock_mono_ms() + 10000;
+		while (waitpid(host.vmm, NULL, WNOHANG) == 0 &&
+		    clock_mono_ms() < end)
+			tick(50);
+		printf("machine %s\n",
+		    clock_mono_ms() < end ? "ended" : "runs on");
 	} else if (strcmp(w[0], "stop") == 0) {
 		d.which_kind = nacre_session_v1_Down_stop_tag;
 		d.kind.stop.grace_ms = (uint32_t)number(w[1]);
