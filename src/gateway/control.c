@@ -16,7 +16,10 @@
 
 enum {
 	ARENA = 8 << 20,
-	GUEST_KEEPS_MIB = 28, /* of its memory, for kernel and supervisor */
+	/* Of its memory, for kernel, supervisor and page cache: so an agent
+	 * that wants too much meets its own limit, not the machine's. */
+	GUEST_KEEPS_MIB = 24,
+	GUEST_KEEPS_PART = 16,
 	PIDS_MAX = 2048,
 };
 
@@ -112,7 +115,9 @@ make_bundle(struct session *s, const struct store_sandbox *row, struct arena *a,
 	b->policy = plan.policy;
 	b->generation = 1;
 	b->pids_max = PIDS_MAX;
-	b->memory_max = (uint64_t)(row->memory_mib - GUEST_KEEPS_MIB) << 20;
+	b->memory_max = (uint64_t)(row->memory_mib - GUEST_KEEPS_MIB -
+			    row->memory_mib / GUEST_KEEPS_PART)
+	    << 20;
 	b->time_ns = clock_wall_ns();
 	b->uid = plan.uid;
 	b->gid = plan.gid;
