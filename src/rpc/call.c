@@ -136,7 +136,8 @@ gather(struct rpc_call *c)
 		fail(c, &f);
 		return;
 	}
-	if (gathering(c) <= GATHER)
+	/* Not while the owner holds earlier ones: it bounds what is sent. */
+	if (gathering(c) <= GATHER || c->unread > 0)
 		return;
 	n = c->in.len - c->gathered;
 	if (c->item.stream)
@@ -148,8 +149,11 @@ gather(struct rpc_call *c)
 static void
 deliver_gathered(struct rpc_call *c)
 {
-	size_t n = deliver_whole(c, buf_span(&c->in));
+	size_t n;
 
+	c->is_delivering = true;
+	n = deliver_whole(c, buf_span(&c->in));
+	c->is_delivering = false;
 	if (n > 0)
 		c->gathered = 0;
 	buf_eat(&c->in, n);
@@ -227,6 +231,9 @@ rpc_consume(struct rpc_call *c, size_t n)
 	BUG_IF(n > c->unread);
 	c->unread -= n;
 	give_back(c, n);
+	if (c->unread == 0 && c->in.len > 0 && !c->is_delivering &&
+	    !c->item.is_ended)
+		gather(c);
 }
 
 static size_t

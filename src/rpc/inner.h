@@ -42,13 +42,14 @@ struct rpc_call {
 	struct item item;
 	const struct rpc_call_events *events; /* server: NULL until accepted */
 	void *owner;
-	struct buf in;     /* a message that is not whole yet */
-	struct buf out;    /* what http's queue did not take */
-	struct buf detail; /* of the status, either way */
-	size_t gathered;   /* of the message in `in`, given back already */
-	size_t early;      /* given back before the owner consumed */
-	size_t unread;     /* delivered, not consumed */
-	size_t held;       /* of in, as counted in link->held */
+	struct buf in;      /* a message that is not whole yet */
+	struct buf out;     /* what http's queue did not take */
+	struct buf detail;  /* of the status, either way */
+	size_t gathered;    /* of the message in `in`, given back already */
+	size_t early;       /* given back before the owner consumed */
+	size_t unread;      /* delivered, not consumed */
+	size_t held;        /* of in, as counted in link->held */
+	bool is_delivering; /* the front of `in` is being told */
 	struct timer deadline;
 	struct fault status; /* what the owner or the peer is told */
 	bool has_headers;    /* server: sent; client: received and sound */
