@@ -66,13 +66,14 @@ reap_settle(struct exec *e)
 	char reason[16];
 	struct buf b;
 
-	if (!e->is_used || !e->is_told || !e->has_ended)
+	if (!e->is_used || !e->is_told)
 		return;
+	/* It never ran; its pid is reaped as anybody's. */
 	if (e->has_failed) {
 		exec_release(e);
 		return;
 	}
-	if (!e->sb->watcher)
+	if (!e->has_ended || !e->sb->watcher)
 		return;
 	describe(e, &event, reason);
 	event.exec_id = e->id;
@@ -150,7 +151,7 @@ grace_over(struct timer *t)
 	struct sandbox *sb = CONTAINER_OF(t, struct sandbox, grace);
 	with_fd fd = openat(sb->cgroup, "cgroup.kill", O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0 || write(fd, "1", 1) != 1)
+	if ((fd < 0 || write(fd, "1", 1) != 1) && getpid() == 1)
 		(void)kill(-1, SIGKILL);
 }
 
@@ -168,6 +169,12 @@ reap_stop_serve(struct serving *s, struct span m)
 	arena_release(&a);
 	if (f.code != FAULT_NONE)
 		return;
+	/* kill(-1) means this namespace, so it must be one of our own. */
+	if (getpid() != 1) {
+		(void)fault_set(&f, FAULT_NOT_READY, "there is no namespace");
+		sandbox_refuse(s->call, &f);
+		return;
+	}
 	sb->stopper = s->call;
 	sb->state = SANDBOX_STOPPING;
 	if (kill(-1, q.grace_ms ? SIGTERM : SIGKILL) != 0 && errno == ESRCH) {

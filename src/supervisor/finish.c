@@ -25,8 +25,8 @@ linger_over(struct timer *t)
 	end(CONTAINER_OF(t, struct supervisor, ending));
 }
 
-static void
-tell_stopped(struct supervisor *sv)
+void
+finish_tell(struct supervisor *sv)
 {
 	nacre_session_v1_Up up = nacre_session_v1_Up_init_zero;
 	struct fault f = { 0 };
@@ -58,7 +58,7 @@ finish_check(struct supervisor *sv)
 		return;
 	sv->phase = PHASE_STOPPED;
 	clean_up(sv);
-	tell_stopped(sv);
+	finish_tell(sv);
 }
 
 static void
@@ -82,7 +82,7 @@ finish_stop(struct supervisor *sv, uint32_t grace_ms)
 	if (sv->phase == PHASE_STOPPING)
 		return;
 	if (sv->phase == PHASE_STOPPED) {
-		tell_stopped(sv);
+		finish_tell(sv);
 		return;
 	}
 	sv->phase = PHASE_STOPPING;

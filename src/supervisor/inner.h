@@ -342,6 +342,8 @@ struct supervisor {
 	struct deferred early;
 	struct timer ending;
 	uint32_t grace_ms;
+	struct fault failure; /* of PHASE_FAILED */
+	char failed_stage[16];
 	bool exit_told; /* Up.exit of the main process in this session */
 	bool are_gone;  /* Stop was answered: no process is left */
 };
@@ -361,6 +363,8 @@ void finish_check(struct supervisor *sv);
 _Noreturn void finish_lost(struct supervisor *sv, const struct fault *f);
 /* Send what the ring holds as far as the stream takes it. */
 void launch_push_log(struct supervisor *sv);
+/* Stopped was said on a session that is lost: say it again. */
+void finish_tell(struct supervisor *sv);
 void finish_stop(struct supervisor *sv, uint32_t grace_ms);
 
 /* --- rehearse.c */

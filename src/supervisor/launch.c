@@ -24,31 +24,38 @@
 
 enum {
 	LOG_MESSAGE = 16384,
+	CLOCK_OFF_NS = 500000000,
 	LOG_OVER = 64
 };
+
+static void
+tell_failed(struct supervisor *sv)
+{
+	nacre_session_v1_Up up = nacre_session_v1_Up_init_zero;
+	struct fault lost = { 0 };
+	char code[32];
+
+	(void)text_copy(code, sizeof(code),
+	    span_str(fault_reason(sv->failure.code)));
+	up.which_kind = nacre_session_v1_Up_failed_tag;
+	up.kind.failed.stage = sv->failed_stage;
+	up.kind.failed.reason = sv->failure.text;
+	up.kind.failed.code = code;
+	if (session_send(&sv->session, &up, &lost) != 0)
+		log_warn(&lost, "cannot tell it");
+}
 
 void
 launch_failed(struct supervisor *sv, const char *stage, const struct fault *f)
 {
-	nacre_session_v1_Up up = nacre_session_v1_Up_init_zero;
-	struct fault lost = { 0 };
-	char name[16];
-	char code[32];
-	char text[sizeof(f->text)];
-
 	if (sv->phase >= PHASE_STOPPING)
 		return;
 	log_warn(f, "launch failed at '%s'", stage);
 	sv->phase = PHASE_FAILED;
-	(void)text_copy(name, sizeof(name), span_str(stage));
-	(void)text_copy(code, sizeof(code), span_str(fault_reason(f->code)));
-	(void)text_copy(text, sizeof(text), span_str(f->text));
-	up.which_kind = nacre_session_v1_Up_failed_tag;
-	up.kind.failed.stage = name;
-	up.kind.failed.reason = text;
-	up.kind.failed.code = code;
-	if (session_send(&sv->session, &up, &lost) != 0)
-		log_warn(&lost, "cannot tell it");
+	sv->failure = *f;
+	(void)text_copy(sv->failed_stage, sizeof(sv->failed_stage),
+	    span_str(stage));
+	tell_failed(sv);
 }
 
 static void
@@ -208,7 +215,11 @@ launch_resumed(struct supervisor *sv)
 	sv->exit_told = false;
 	if (sv->phase == PHASE_RUNNING)
 		tell_ready(sv);
+	if (sv->phase == PHASE_FAILED)
+		tell_failed(sv);
 	launch_log_room(sv);
+	if (sv->phase == PHASE_STOPPED)
+		finish_tell(sv);
 }
 
 /* --- confirmation */
@@ -307,7 +318,12 @@ proceed(struct supervisor *sv)
 void
 launch_bundle(struct supervisor *sv)
 {
-	boot_set_clock(sv->bundle.time_ns);
+	int64_t off_ns = sv->bundle.time_ns - clock_wall_ns();
+
+	/* LAUNCH and the keeper's line brought the time already; without a
+	 * keeper it is in the bundle. A clock that is right stays. */
+	if (off_ns > CLOCK_OFF_NS || off_ns < -CLOCK_OFF_NS)
+		boot_set_clock(sv->bundle.time_ns);
 	proceed(sv);
 }
 

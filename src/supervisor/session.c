@@ -275,6 +275,7 @@ session_closed(struct rpc_call *c, void *owner, const struct fault *f,
 	/* The main process waits no longer for acknowledgements. */
 	if (s->sv->main)
 		run_pump(s->sv->main);
+	finish_check(s->sv);
 	tunnel_drop(&s->sv->tunnel, f);
 }
 

@@ -162,7 +162,7 @@ stream_closed(struct rpc_stream *s, void *owner, uint32_t error)
 	(void)s;
 	(void)error;
 	t->stream = NULL;
-	buf_clear(&t->in);
+	buf_release(&t->in);
 	if (t->link)
 		rpc_link_eof(t->link);
 	retry_later(t);

@@ -105,6 +105,8 @@ exec o -- sh -c 'ls -l /proc/1/ /proc/1/fd 2>&1 | grep -c denied; kill -9 1 2>&1
 wait o
 exec p -- env
 wait p
+exec q -- sh -c 'ls -l /proc/self/fd | wc -l; cat /proc/net/dev | grep -c :; ip addr add 10.0.0.1/8 dev lo 2>&1 | grep -c permitted'
+wait q
 END
 is "$(of a)" "exited code=127 signal=0 reason=not_found bytes=0" "a program that is not there: 127"
 is "$(of b)" "exited code=126 signal=0 reason=not_executable bytes=0" "a file that is no program: 126"
@@ -124,6 +126,8 @@ is "$(of n | grep -oE 'Cap(Inh|Prm|Eff|Bnd|Amb): 0{16} |NoNewPrivs: 1 |Sig(Blk|I
 is "$(of o | head -n 1)" 'out 4\x0a1\x0abin dev etc home made proc sys tmp true usr work fd full null ptmx pts random shm stderr stdin stdout tty urandom zero ' \
 	"the runtime is out of reach, / is the image, /dev is the list"
 is "$(of p | head -n 1)" 'out PATH=/usr/bin:/bin\x0aHOME=/tmp\x0aLANG=C\x0a' "the environment is what was given and nothing else"
+
+is "$(of q | head -n 1)" 'out 5\x0a1\x0a1\x0a' "it holds no descriptor of ours, sees lo alone and cannot change it"
 
 guest - <<'END'
 launch tmpfs memory=60000000 pids=20 dir=/work -- sleep 1000

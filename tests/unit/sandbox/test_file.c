@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Acts on files below a root: nothing leads out of it. */
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../lib/unit.h"
+#include "sandbox/inner.h"
+
+#define VERB(word) nacre_sandbox_v1_FileVerb_FILE_##word
+
+static char folder[] = "/tmp/nacre-file.XXXXXX";
+static int root = -1;
+static int outside = -1; /* its parent's folder beside it */
+static struct arena arena;
+static nacre_sandbox_v1_FileReply reply;
+static int fd = -1;
+
+static int
+act(nacre_sandbox_v1_FileVerb verb, const char *path)
+{
+	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
+	static char text[LIMIT_PATH];
+	static char link[] = "target";
+
+	arena_release(&arena);
+	memset(&reply, 0, sizeof(reply));
+	fd_close(&fd);
+	assert_true(text_copy(text, sizeof(text), span_str(path)));
+	q.verb = verb;
+	q.path = text;
+	q.mode = 0640;
+	q.link = link;
+	q.mtime_ms = 1577934245123;
+	return file_act(root, &q, &reply, &fd, &arena);
+}
+
+static void
+write_file(const char *path, const char *text)
+{
+	struct fault f = { 0 };
+	with_fd file = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_true(file >= 0);
+	assert_int_equal(fd_write_all(file, text, strlen(text), &f), 0);
+}
+
+static void
+says(const char *text)
+{
+	char got[64];
+	ssize_t n = read(fd, got, sizeof(got));
+
+	assert_int_equal(n, strlen(text));
+	assert_memory_equal(got, text, strlen(text));
+}
+
+static int
+setup(void **state)
+{
+	char path[64];
+
+	(void)state;
+	arena_init(&arena, SANDBOX_ARENA);
+	if (!mkdtemp(folder))
+		return -1;
+	outside = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)mkdirat(outside, "root", 0755);
+	root = openat(outside, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)text_fmt(path, sizeof(path), "%s/secret", folder);
+	write_file("../secret", "secret");
+	write_file("plain", "plain");
+	(void)mkdirat(root, "d", 0755);
+	write_file("d/inner", "inner");
+	(void)symlinkat("/../../secret", root, "up");
+	(void)symlinkat(path, root, "absolute");
+	(void)symlinkat("d/inner", root, "in");
+	(void)symlinkat("/d", root, "folder");
+	(void)symlinkat("loop", root, "loop");
+	(void)mkfifoat(root, "pipe", 0644);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	char line[128];
+
+	(void)state;
+	fd_close(&fd);
+	fd_close(&root);
+	fd_close(&outside);
+	arena_release(&arena);
+	/* The folder is small and ours. */
+	(void)text_fmt(line, sizeof(line), "%s", folder);
+	if (fork() == 0) {
+		(void)execlp("rm", "rm", "-rf", line, (char *)NULL);
+		_exit(1);
+	}
+	return 0;
+}
+
+static void
+plain_files_open(void **state)
+{
+	(void)state;
+	assert_int_equal(act(VERB(OPEN), "/plain"), 0);
+	says("plain");
+	assert_int_equal(reply.node.size, 5);
+	assert_int_equal(act(VERB(OPEN), "/in"), 0);
+	says("inner");
+	assert_int_equal(act(VERB(OPEN), "/folder/inner"), 0);
+	says("inner");
+	assert_int_equal(act(VERB(OPEN), "/d/../plain"), 0);
+	says("plain");
+}
+
+static void
+no_path_leads_out(void **state)
+{
+	static const char *const paths[] = { "/../secret", "/../../secret",
+		"/up", "/absolute", "/d/../../secret", "/nosuch" };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(paths); i++)
+		assert_int_equal(act(VERB(OPEN), paths[i]), ENOENT);
+	assert_int_equal(act(VERB(OPEN), "/loop"), ELOOP);
+	assert_int_equal(act(VERB(OPEN), "plain"), EINVAL);
+	assert_int_equal(act(VERB(OPEN), ""), EINVAL);
+}
+
+static void
+only_plain_files_are_handed_over(void **state)
+{
+	(void)state;
+	assert_int_equal(act(VERB(OPEN), "/d"), EISDIR);
+	assert_int_equal(act(VERB(OPEN), "/pipe"), EOPNOTSUPP);
+	assert_int_equal(act(VERB(CREATE), "/pipe"), ENXIO);
+	assert_int_equal(act(VERB(CREATE), "/d"), EISDIR);
+	assert_int_equal(fd, -1);
+}
+
+static void
+creation_follows_no_last_link(void **state)
+{
+	static const char *const names[] = { "/up", "/absolute", "/in",
+		"/loop" };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(names); i++)
+		assert_int_equal(act(VERB(CREATE), names[i]), ELOOP);
+	assert_int_equal(act(VERB(CREATE), "/new"), 0);
+	assert_true(fd >= 0);
+	assert_int_equal(reply.node.mode & 07777, 0640);
+	assert_int_equal(act(VERB(CREATE), "/folder/new"), 0);
+	assert_int_equal(faccessat(root, "d/new", F_OK, 0), 0);
+	assert_int_equal(act(VERB(CREATE), "/nosuch/new"), ENOENT);
+	assert_int_equal(act(VERB(CREATE), "/"), EINVAL);
+	assert_int_equal(act(VERB(CREATE), "/d/.."), EINVAL);
+}
+
+static void
+folders_and_links_are_made(void **state)
+{
+	char target[16];
+
+	(void)state;
+	assert_int_equal(act(VERB(FOLDER), "/made"), 0);
+	assert_int_equal(act(VERB(FOLDER), "/made"), 0);
+	assert_int_equal(act(VERB(FOLDER), "/plain"), ENOTDIR);
+	assert_int_equal(act(VERB(FOLDER), "/folder"), ENOTDIR);
+	assert_int_equal(act(VERB(LINK), "/made/link"), 0);
+	assert_int_equal(act(VERB(LINK), "/made/link"), 0);
+	assert_int_equal(readlinkat(root, "made/link", target, 16), 6);
+	assert_int_equal(act(VERB(LINK), "/plain"), EEXIST);
+}
+
+static void
+finish_sets_mode_and_time_of_the_name(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	write_file("late", "x");
+	assert_int_equal(act(VERB(FINISH), "/late"), 0);
+	assert_int_equal(fstatat(root, "late", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(st.st_mtim.tv_sec, 1577934245);
+	assert_int_equal(act(VERB(FINISH), "/absolute"), 0);
+	assert_int_equal(fstatat(outside, "secret", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0644);
+}
+
+static void
+a_list_names_what_is_there(void **state)
+{
+	bool has_link = false;
+
+	(void)state;
+	assert_int_equal(act(VERB(LIST), "/"), 0);
+	for (size_t i = 0; i < reply.nodes_count; i++)
+		if (strcmp(reply.nodes[i].name, "up") == 0) {
+			has_link = true;
+			assert_true(S_ISLNK(reply.nodes[i].mode));
+			assert_string_equal(reply.nodes[i].link,
+			    "/../../secret");
+		}
+	assert_true(has_link);
+	assert_false(reply.more);
+	assert_int_equal(act(VERB(LIST), "/plain"), ENOTDIR);
+	assert_int_equal(act(VERB(LIST), "/.."), 0);
+	for (size_t i = 0; i < reply.nodes_count; i++)
+		assert_string_not_equal(reply.nodes[i].name, "secret");
+}
+
+static void
+a_long_list_comes_in_parts(void **state)
+{
+	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
+	static char path[] = "/many";
+	unsigned seen = 0;
+
+	(void)state;
+	(void)mkdirat(root, "many", 0755);
+	for (int i = 0; i < 600; i++) {
+		char name[32];
+
+		(void)text_fmt(name, sizeof(name), "many/%d", i);
+		write_file(name, "");
+	}
+	q.verb = VERB(LIST);
+	q.path = path;
+	do {
+		arena_release(&arena);
+		memset(&reply, 0, sizeof(reply));
+		assert_int_equal(file_act(root, &q, &reply, &fd, &arena), 0);
+		seen += (unsigned)reply.nodes_count;
+		q.cursor += reply.nodes_count;
+	} while (reply.more);
+	assert_int_equal(seen, 600);
+}
+
+static void
+the_kernels_own_files_are_refused(void **state)
+{
+	int kept = root;
+
+	(void)state;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(act(VERB(OPEN), "/proc/self/environ"), EOPNOTSUPP);
+	assert_int_equal(act(VERB(STAT), "/proc/version"), EOPNOTSUPP);
+	assert_int_equal(act(VERB(LIST), "/proc"), EOPNOTSUPP);
+	assert_int_equal(act(VERB(LIST), "/sys"), EOPNOTSUPP);
+	assert_int_equal(act(VERB(OPEN), "/proc/self/root/etc/passwd"), ELOOP);
+	assert_int_equal(act(VERB(OPEN), "/dev/null"), EOPNOTSUPP);
+	fd_close(&root);
+	root = kept;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_files_open),
+		cmocka_unit_test(no_path_leads_out),
+		cmocka_unit_test(only_plain_files_are_handed_over),
+		cmocka_unit_test(creation_follows_no_last_link),
+		cmocka_unit_test(folders_and_links_are_made),
+		cmocka_unit_test(finish_sets_mode_and_time_of_the_name),
+		cmocka_unit_test(a_list_names_what_is_there),
+		cmocka_unit_test(a_long_list_comes_in_parts),
+		cmocka_unit_test(the_kernels_own_files_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
