@@ -65,8 +65,7 @@ pump_up(struct tunnel *t)
 {
 	struct fault f = { 0 };
 
-	while (
-	    t->is_paired && t->call && t->up.len > 0 && rpc_room(t->call) > 0) {
+	while (t->is_paired && t->call && t->up.len > 0) {
 		struct span s = buf_span(&t->up);
 
 		if (s.len > LIMIT_CHUNK)

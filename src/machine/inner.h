@@ -129,6 +129,7 @@ struct machine {
 	int64_t started_us;
 	bool tsc; /* READY said so */
 	bool stopping;
+	bool killed; /* by us, after the grace */
 	struct fault why;
 
 	pid_t pid;

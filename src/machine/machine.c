@@ -243,8 +243,8 @@ explain_end(struct machine *m, int status)
 	char said[150];
 	size_t n;
 
-	if (m->stopping || m->why.code != FAULT_NONE ||
-	    (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+	if (m->killed || m->why.code != FAULT_NONE ||
+	    (WIFEXITED(status) && (m->stopping || WEXITSTATUS(status) == 0)))
 		return;
 	n = console_tail(&m->stderr_tail, tail, sizeof(tail));
 	for (size_t i = 0; i < n; i++)
@@ -298,8 +298,10 @@ grace_over(struct timer *t)
 	struct machine *m = CONTAINER_OF(t, struct machine, grace);
 
 	/* The child is not reaped before `exited`, so the pid is its own. */
-	if (m->pid)
-		(void)kill(m->pid, SIGKILL);
+	if (m->pid == 0)
+		return;
+	m->killed = true;
+	(void)kill(m->pid, SIGKILL);
 }
 
 void

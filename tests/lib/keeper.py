@@ -95,7 +95,7 @@ class Template:
                "--accelerator", accelerator, "--memory", str(memory), "--cpus", str(cpus), "--answer-fd", str(theirs.fileno())]
         if vmm or os.environ.get("NACRE_VMM"):
             cmd += ["--vmm", vmm or os.environ["NACRE_VMM"]]
-        proc = subprocess.Popen(cmd, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE)
+        proc = subprocess.Popen(cmd, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         theirs.close()
         text, fds = b"", array.array("i")
         while True:
@@ -121,6 +121,7 @@ class Template:
 class Keeper:
     """`nacre-keeper run` and one gateway's connection to it."""
     count = 0
+    running = []
 
     def __init__(self, t, cold=False, park=True, tag="k"):
         Keeper.count += 1
@@ -142,7 +143,9 @@ class Keeper:
         cmd += ["--link-fd", str(theirs.fileno())]
         self.log_path = WORK + "/%s.log" % self.id
         self.started = time.monotonic()
-        self.proc = subprocess.Popen(cmd, pass_fds=pass_fds + [theirs.fileno()], stderr=open(self.log_path, "w"), start_new_session=True)
+        self.proc = subprocess.Popen(cmd, pass_fds=pass_fds + [theirs.fileno()], stdout=subprocess.DEVNULL, stderr=open(self.log_path, "w"),
+                                     start_new_session=True)
+        Keeper.running.append(self.proc)
         theirs.close()
         self.path = "%s/%s.sock" % (self.dir, self.id)
         self.channel = self.watch = None
@@ -202,6 +205,14 @@ class Keeper:
 
     def log(self):
         return open(self.log_path).read()
+
+
+@atexit.register
+def end_all():
+    for proc in Keeper.running:
+        if proc.poll() is None:
+            proc.kill()
+            proc.wait()
 
 
 class Tunnel:

@@ -18,6 +18,7 @@
 
 #include <linux/random.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -34,6 +35,10 @@
 
 #include "base/base.h"
 #include "wire/wire.h"
+
+#ifndef GUEST_HAS_TSC
+# define GUEST_HAS_TSC true
+#endif
 
 static int port = -1;
 
@@ -142,7 +147,8 @@ woke(enum wire_woke_op op)
 	(void)file("/sys/devices/system/clocksource/clocksource0/"
 		   "current_clocksource",
 	    clock, sizeof(clock));
-	w.tsc = strcmp(clock, "tsc") == 0 || strcmp(clock, "tsc-early") == 0;
+	w.tsc = GUEST_HAS_TSC &&
+	    (strcmp(clock, "tsc") == 0 || strcmp(clock, "tsc-early") == 0);
 	wire_woke_encode(&w, frame);
 	port_put(frame, sizeof(frame));
 }
@@ -235,8 +241,10 @@ facts(void)
 	(void)file("/sys/devices/system/clocksource/clocksource0/"
 		   "current_clocksource",
 	    source, sizeof(source));
-	say("random=%s boot_id=%s stack=%p code=%p clock=%s time=%lld\n", hex,
-	    boot_id, (void *)hex, (void *)(uintptr_t)&facts, source, now());
+	say("random=%s boot_id=%s stack=%p map=%p clock=%s time=%lld\n", hex,
+	    boot_id, (void *)hex,
+	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	    source, now());
 }
 
 static void

@@ -63,7 +63,7 @@ main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	pid = (pid_t)number(argv[1]);
-	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0 ||
+	if (ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACESYSGOOD) != 0 ||
 	    ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) != 0)
 		say("no access", 0);
 	(void)next(pid);
@@ -79,17 +79,19 @@ main(int argc, char **argv)
 	regs.rdx = (unsigned long long)number(argc > 5 ? argv[5] : NULL);
 	if (ptrace(PTRACE_SETREGS, pid, NULL, &regs) != 0)
 		say("no access", 0);
-	/* Into the call, then out of it. */
-	for (int i = 0; i < 2; i++) {
+	/* Into the call, then out of it; other stops are passed by. */
+	for (int calls = 0; calls < 2;) {
 		if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) != 0)
 			say("no access", 0);
 		status = next(pid);
-		if (WSTOPSIG(status) == SIGSYS) {
-			(void)ptrace(PTRACE_CONT, pid, NULL, SIGSYS);
-			(void)next(pid);
-		}
+		calls += WSTOPSIG(status) == (SIGTRAP | 0x80);
 	}
 	(void)ptrace(PTRACE_GETREGS, pid, NULL, &regs);
+	/* Killed by seccomp: the call is rolled back, the signal follows. */
+	while (regs.rax == (unsigned long long)number(argv[2])) {
+		(void)ptrace(PTRACE_CONT, pid, NULL, SIGSYS);
+		(void)next(pid);
+	}
 	(void)ptrace(PTRACE_SETREGS, pid, NULL, &saved);
 	(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
 	say("returned", (long)regs.rax);
