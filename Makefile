@@ -30,7 +30,7 @@ FUZZ_SECONDS ?= 30
 
 # --- the architecture: a program is its first room's main.c and these rooms
 protocols := rpc http tls wire
-rooms_nacre         := cli $(protocols) policy yaml json digest loop confine base
+rooms_nacre         := cli $(protocols) prover policy yaml json digest loop confine base
 rooms_nacre-gateway := gateway machine image store audit policy identity $(protocols) yaml json digest loop confine base
 rooms_nacre-keeper  := keeper machine egress policy identity $(protocols) yaml json digest loop confine base
 rooms_nacre-image   := imager image json digest confine base
@@ -195,6 +195,8 @@ endef
 $(foreach f,host guest,$(foreach s,$(call e2e_of,$(f)),$(eval $(call e2e_program,$(f),$(s)))))
 e2e-programs: $(foreach f,host guest,$(addprefix $(B)/e2e/,$(basename $(notdir $(call e2e_of,$(f)))))) $(BUILD)/tools/mkcpio
 
+$(eval $(call test_program,tests/z3/pairs.c,$(B)/test/z3/pairs,-g))
+
 sub = $(Q)+$(MAKE) --no-print-directory
 tool_tests := $(sort $(wildcard tests/tools/*.sh))
 vm_tests   := $(sort $(wildcard tests/e2e/[0-9]*.sh))
@@ -218,6 +220,11 @@ check: asan-bins
 	$(Q)$(test_env) tools/run-tests -j2 $(asan_bins) $(if $(ROOM),,$(tool_tests))
 check-vm: all e2e-programs
 	$(Q)$(test_env) tools/run-tests -j1 $(vm_tests)
+test-z3 bench-prover: host-setup
+	$(sub) MODE=release $(BUILD)/release/test/z3/pairs
+	$(Q)tests/$(if $(filter test-z3,$@),z3/agree.py,bench/prover/run.py) $(BUILD)/release/test/z3/pairs
+test-mutants:
+	$(Q)BUILD=$(BUILD) tests/mutants/run
 test-boots: all e2e-programs
 	$(Q)$(test_env) tools/run-tests tests/e2e/boots.sh
 fuzz: fuzz-bins
@@ -272,6 +279,6 @@ clean:
 .DELETE_ON_ERROR:
 force:
 .SECONDARY:
-.PHONY: force all e2e-programs deps kernel test check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
+.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
 	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

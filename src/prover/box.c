@@ -40,6 +40,8 @@ struct making {
 	struct frame frame;
 	const struct policy_entry *entry;
 	uint32_t programs; /* of entry */
+	const struct policy_range *range;
+	uint32_t addresses; /* of range */
 	const struct policy_box *origin;
 };
 
@@ -154,8 +156,12 @@ frame_make(struct making *m, const struct policy_box *b)
 	if (b->deny)
 		return;
 	m->frame.program = m->programs;
-	m->frame.address =
-	    set_ranges(p, DIM_ADDRESS, e->addresses.range, e->addresses.n);
+	if (m->range != e->addresses.range) {
+		m->range = e->addresses.range; /* most share one of two */
+		m->addresses =
+		    set_ranges(p, DIM_ADDRESS, m->range, e->addresses.n);
+	}
+	m->frame.address = m->addresses;
 	m->frame.use = set_uses(p, &e->capabilities);
 }
 

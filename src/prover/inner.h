@@ -280,7 +280,6 @@ struct network {
 	uint32_t mark;        /* terms with it */
 	struct pool denies;   /* of the parent that meet it, as candidates */
 	uint32_t deny;
-	struct region both; /* region and denies[deny] */
 	uint8_t stage;
 };
 

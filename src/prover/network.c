@@ -138,17 +138,40 @@ longer(struct key a, struct key b)
 	return a.s.len + a.whole > b.s.len + b.whole ? a : b;
 }
 
-/* Denies of the child against one of the parent. */
+/* Each literal of b says no more than r, or than a literal of deny. */
 static bool
-gather_denies(struct prover *p, const struct box *b, const struct box *deny)
+is_said(struct prover *p, const struct region *r, const struct box *deny,
+    const struct box *b)
+{
+	const struct literal *x = box_literals(p, b);
+	const struct literal *y = box_literals(p, deny);
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		bool said = region_inside(p, r, &x[i]);
+
+		for (uint16_t k = 0; k < deny->n && !said; k++)
+			said = x[i].dim == y[k].dim && x[i].key == y[k].key &&
+			    x[i].set == y[k].set;
+		if (!said)
+			return false;
+	}
+	return true;
+}
+
+/* The child's denies near one of the parent, into p->hits. True: one of them
+ * is that very deny. */
+static bool
+hit_denies(struct prover *p, const struct box *b, const struct box *deny)
 {
 	struct network *n = &p->network;
 
-	p->candidates.n = 0;
 	index_find(p, &n->child_denies, longer(b->host_key, deny->host_key),
 	    longer(b->path_key, deny->path_key));
-	choose(p, &n->both, &p->candidates);
-	return order(p);
+	for (uint32_t i = 0; i < p->hits.n; i++)
+		if (is_said(p, &n->region, deny,
+			((const struct box **)p->hits.items)[i]))
+			return true;
+	return false;
 }
 
 static void
@@ -306,17 +329,20 @@ on_deny(struct prover *p)
 	enum found found;
 
 	p->terms.n = n->mark;
-	found = enter(p, &both, deny_at_hand(n));
+	found = hit_denies(p, box_at_hand(n), deny_at_hand(n))
+	    ? FOUND_NONE
+	    : enter(p, &both, deny_at_hand(n));
 	if (found == FOUND_WAIT)
 		return found;
-	n->both = both;
-	n->stage = DENIES;
-	if (found == FOUND_NONE ||
-	    gather_denies(p, box_at_hand(n), deny_at_hand(n))) {
+	p->candidates.n = 0;
+	if (found == FOUND_SOME)
+		choose(p, &both, &p->candidates);
+	if (found == FOUND_NONE || order(p)) {
 		n->deny++;
 		n->stage = NEXT_DENY;
 	} else {
-		diff_start(p, &n->both);
+		diff_start(p, &both);
+		n->stage = DENIES;
 	}
 	return FOUND_WAIT;
 }

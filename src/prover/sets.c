@@ -32,7 +32,7 @@ void *
 pool_add(struct prover *p, struct pool *to)
 {
 	if (to->n == to->room) {
-		uint32_t room = to->room ? to->room * 2 : 32;
+		uint32_t room = to->room ? to->room * 2 : 8;
 		void *more = take(p, room, to->size);
 
 		if (!more)
@@ -472,16 +472,21 @@ static bool
 glob_inside(const struct policy_glob *a, const struct policy_glob *b)
 {
 	struct span head;
+	bool at_end;
 
 	if (span_equal(a->text, b->text))
 		return true;
 	if (a->literal)
 		return policy_glob_match(b, a->text);
-	if (b->literal || b->steps[b->n - 1] != POLICY_STEP_ANY)
+	if (b->literal)
 		return false;
-	head = glob_head(b); /* "/x/[**]" holds all that begins like it */
-	return b->separator == '/' && head.len == b->n - 1 &&
-	    head.len <= glob_head(a).len && agree(head, glob_head(a), false);
+	/* "/x/[**]" holds all that begin like it; "[**].x", names that end so:
+	 * what is before is never empty. */
+	head = glob_head(b);
+	at_end = b->separator == '.';
+	return head.len == b->n - 1 && b->separator &&
+	    b->steps[at_end ? 0 : b->n - 1] == POLICY_STEP_ANY &&
+	    head.len <= glob_head(a).len && agree(head, glob_head(a), at_end);
 }
 
 static bool

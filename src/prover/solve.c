@@ -35,6 +35,7 @@ struct memo {
 
 enum {
 	SPLIT = UINT32_MAX,
+	GUESS = 256, /* bytes */
 };
 
 const struct value *
@@ -333,6 +334,47 @@ solve_done(struct prover *p, enum found found, struct span s)
 	p->memo_slots[at & (p->memo_slots_n - 1)] = p->memo.n;
 }
 
+/* A glob with `fill` in each hole, if that fits: with none it is the shortest
+ * there can be, and with one byte too where none is no string of U. */
+static bool
+guess(struct prover *p, enum dim dim, const struct policy_glob *g, bool fill,
+    struct value *v)
+{
+	uint8_t room[GUESS] = { 0 };
+	size_t n = 0;
+
+	if (g->n > GUESS)
+		return false;
+	for (uint32_t i = 0; i < g->n; i++) {
+		if (g->steps[i] == POLICY_STEP_FORK)
+			i += 2; /* stands for nothing */
+		else if (g->steps[i] < POLICY_STEP_STAR)
+			room[n++] = (uint8_t)g->steps[i];
+		else if (fill)
+			room[n++] = 'a';
+	}
+	v->s = span_of(room, n);
+	if (n == 0 || !universe_holds(dim, v->s) || !fits(p, v))
+		return false;
+	v->s = arena_dup(p->arena, v->s);
+	p->spent = p->spent || !v->s.ptr;
+	return true;
+}
+
+static bool
+solve_guess(struct prover *p, enum dim dim, struct value *v)
+{
+	for (uint32_t i = 0; i < p->in.n; i++) {
+		const struct set *s = set_at(p, ((uint32_t *)p->in.items)[i]);
+
+		if (s->form != SET_GLOBS || s->n > 1)
+			continue;
+		return guess(p, dim, s->glob[0], false, v) ||
+		    (dim == DIM_HOST && guess(p, dim, s->glob[0], true, v));
+	}
+	return false;
+}
+
 static enum found
 solve_search(struct prover *p, enum dim dim, uint32_t *value)
 {
@@ -429,7 +471,9 @@ solve(struct prover *p, enum dim dim, uint32_t *value)
 	else {
 		if (dim == DIM_HOST)
 			out_never(p);
-		return solve_search(p, dim, value);
+		if (!solve_guess(p, dim, &v))
+			return solve_search(p, dim, value);
+		found = FOUND_SOME;
 	}
 	*value = found == FOUND_SOME ? value_add(p, v) : 0;
 	return found;
