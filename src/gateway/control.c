@@ -18,8 +18,8 @@ enum {
 	ARENA = 8 << 20,
 	/* Of its memory, for kernel, supervisor and page cache: so an agent
 	 * that wants too much meets its own limit, not the machine's. */
-	GUEST_KEEPS_MIB = 24,
-	GUEST_KEEPS_PART = 16,
+	GUEST_KEEPS_MIB = 38,
+	GUEST_KEEPS_PART = 32,
 	PIDS_MAX = 2048,
 };
 
