@@ -5,28 +5,9 @@
 . "$(dirname "$0")/../lib/e2e.sh"
 gateway_up
 nacre image import tiny "$(tiny_image)" >/dev/null
-get() { nacre sandbox get "$1" -o json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin).get(sys.argv[1],""))' "$2"; }
 # An event, not a sleep: wait until a process is gone (bounded).
 gone() { timeout 20 tail --pid="$1" -f /dev/null; }
-# Until a command prints what is wanted, asking again (bounded).
-until_is() {
-	local want=$1 end=$((SECONDS + 20))
-	shift
-	while [ $SECONDS -lt $end ]; do
-		[ "$("$@" 2>/dev/null)" = "$want" ] && return 0
-	done
-	return 1
-}
-parked_or_running() { nacre gateway status -o json | python3 -c 'import json,sys; d=json.load(sys.stdin); print(d["running"])'; }
 # Every keeper process belongs to a running sandbox or is a parked clone.
-keepers() { pgrep -f -c "nacre-keeper run .*$work/" 2>/dev/null || true; }
-vmms() {
-	local p n=0
-	for p in $(pgrep -f "nacre-keeper run .*$work/"); do
-		n=$((n + $(pgrep -c -P "$p")))
-	done
-	echo $n
-}
 consistent() {
 	until_is yes sh -c '
 		out=$(nacre gateway status -o json) || exit 1

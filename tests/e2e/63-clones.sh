@@ -20,7 +20,6 @@ for what in "the first 32 random bytes" "boot_id" "the stack's base" "the mmap b
 	ok "$([ -n "$x" ] && [ -n "$y" ] && [ "$x" != "$y" ]; echo $?)" "$what differs"
 	n=$((n + 1))
 done
-get() { nacre sandbox get "$1" -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)[sys.argv[1]])' "$2"; }
 is "$(get a boot_id)" "$(sed -n 2p <<<"$a")" "get shows the guest's boot_id"
 is "$(get a supervisor_digest)" "$(get b supervisor_digest)" "the supervisor is the same in both"
 

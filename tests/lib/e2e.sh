@@ -46,6 +46,18 @@ run() {
 	code=$?
 }
 
+# until_is WANTED COMMAND...: ask again until it prints that, 20 s at most.
+until_is() {
+	local want=$1 end=$((SECONDS + 20))
+	shift
+	while [ $SECONDS -lt $end ]; do
+		[ "$("$@" 2>/dev/null)" = "$want" ] && return 0
+	done
+	return 1
+}
+# get NAME FIELD: one field of sandbox get -o json.
+get() { nacre sandbox get "$1" -o json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin).get(sys.argv[1],""))' "$2"; }
+
 # Processes that run with our state folder or below it in their arguments.
 ours() {
 	local p args
