@@ -584,8 +584,12 @@ stop_done(void *owner, struct span reply, const struct fault *f)
 	struct vm *vm = owner;
 
 	(void)reply;
-	if (f->code != FAULT_NONE && vm->used && vm->end == VM_STOPPING &&
-	    vm->link != NULL)
+	if (!vm->used || vm->end != VM_STOPPING || vm->link == NULL)
+		return;
+	/* It waits a moment for its last connection to close, then exits. */
+	if (f->code == FAULT_NONE)
+		rpc_link_drop(vm->link, NULL);
+	else
 		kill_keeper(vm);
 }
 
