@@ -19,6 +19,8 @@
 struct pb_msgdesc_s;
 struct json_out;
 struct _openshell_v1_Sandbox;
+struct policy;
+struct yaml_errors;
 
 enum {
 	CLI_ARENA = 16 << 20,  /* answers of one command */
@@ -162,6 +164,15 @@ const char *cli_text(const char *s); /* NULL becomes "" */
 int cli_sandbox(struct client *cl, const char *name,
     struct _openshell_v1_Sandbox *out, struct fault *f) MUST_CHECK;
 
+/*
+ * A policy file, YAML or (by name) JSON; flags are policy_read_flags. On -1
+ * errors->count is 0 when *f is not about the text.
+ */
+int cli_policy_load(struct arena *a, const char *path, unsigned flags,
+    struct policy *p, struct yaml_errors *errors, struct fault *f) MUST_CHECK;
+/* What is wrong with the text, a line each, to stderr. */
+void cli_policy_errors(const char *path, const struct yaml_errors *errors);
+
 /* Commands: argv[0] is the verb. */
 int cmd_gateway_start(struct cli *c, char **argv);
 int cmd_gateway_stop(struct cli *c, char **argv);
@@ -182,6 +193,8 @@ int cmd_console(struct cli *c, char **argv);
 int cmd_cp(struct cli *c, char **argv);
 int cmd_policy_check(struct cli *c, char **argv);
 int cmd_policy_explain(struct cli *c, char **argv);
+int cmd_policy_prove(struct cli *c, char **argv);
+int cmd_policy_diff(struct cli *c, char **argv);
 int cmd_audit_list(struct cli *c, char **argv);
 
 #endif

@@ -46,6 +46,9 @@ static const struct command commands[] = {
 	{ "policy", "check", cmd_policy_check, "FILE" },
 	{ "policy", "explain", cmd_policy_explain,
 	    "[--address IP] [--tool NAME] FILE -- PROGRAM METHOD URL" },
+	{ "policy", "prove", cmd_policy_prove,
+	    "[--image NAME] [--maximum FILE] CHILD PARENT" },
+	{ "policy", "diff", cmd_policy_diff, "[--image NAME] A B" },
 	{ "audit", "list", cmd_audit_list,
 	    "[--sandbox NAME] [--verb VERB] [--limit N]" },
 };

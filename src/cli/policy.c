@@ -23,10 +23,9 @@ is_json(const char *path)
 	return n > 5 && strcmp(path + n - 5, ".json") == 0;
 }
 
-/* errors->count is 0 when *f is not about the text. */
-static int
-policy_load(struct arena *a, const char *path, struct policy *p,
-    struct yaml_errors *errors, struct fault *f)
+int
+cli_policy_load(struct arena *a, const char *path, unsigned flags,
+    struct policy *p, struct yaml_errors *errors, struct fault *f)
 {
 	struct buf b;
 	int rc;
@@ -35,9 +34,9 @@ policy_load(struct arena *a, const char *path, struct policy *p,
 	buf_init(&b, POLICY_BYTES);
 	rc = file_read(AT_FDCWD, path, &b, f);
 	if (rc == 0 && is_json(path))
-		rc = policy_read_json(buf_span(&b), 0, a, p, errors, f);
+		rc = policy_read_json(buf_span(&b), flags, a, p, errors, f);
 	else if (rc == 0)
-		rc = policy_parse(buf_span(&b), a, p, errors, f);
+		rc = policy_read_yaml(buf_span(&b), flags, a, p, errors, f);
 	buf_release(&b);
 	return rc;
 }
@@ -48,8 +47,8 @@ kept(const struct yaml_errors *errors)
 	return errors->count < YAML_ERRORS ? errors->count : YAML_ERRORS;
 }
 
-static void
-errors_print(const char *path, const struct yaml_errors *errors)
+void
+cli_policy_errors(const char *path, const struct yaml_errors *errors)
 {
 	char one[YAML_ERROR_TEXT + 32];
 
@@ -103,7 +102,7 @@ check(struct cli *c, struct arena *a, const char *path, struct fault *f)
 	struct yaml_errors *errors = must_alloc(sizeof(*errors));
 	char hex[2 * POLICY_HASH + 1];
 	struct policy p = { 0 };
-	int rc = policy_load(a, path, &p, errors, f);
+	int rc = cli_policy_load(a, path, 0, &p, errors, f);
 
 	if (rc != 0 && errors->count == 0)
 		return fault_prefix(f, "%s", path);
@@ -114,7 +113,7 @@ check(struct cli *c, struct arena *a, const char *path, struct fault *f)
 				    : 0;
 	}
 	if (rc != 0) {
-		errors_print(path, errors);
+		cli_policy_errors(path, errors);
 		return fault_exit(FAULT_INVALID);
 	}
 	hex_format(p.hash, POLICY_HASH, hex);
@@ -293,10 +292,10 @@ explain(struct cli *c, struct arena *a, const char *path, struct question *q,
 	struct policy_decision d;
 	struct policy p;
 
-	if (policy_load(a, path, &p, errors, f) != 0) {
+	if (cli_policy_load(a, path, 0, &p, errors, f) != 0) {
 		if (errors->count == 0)
 			return fault_prefix(f, "%s", path);
-		errors_print(path, errors);
+		cli_policy_errors(path, errors);
 		return fault_exit(FAULT_INVALID);
 	}
 	q->request.act = act_of(&p, &q->request);
