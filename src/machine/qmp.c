@@ -140,13 +140,14 @@ take_lines(struct qmp *q)
 	for (;;) {
 		struct span all = buf_span(&q->in);
 		size_t end = span_find(all, '\n');
+		size_t n = end;
 
 		if (end == all.len)
 			return;
-		if (end > 0 && all.ptr[end - 1] == '\r')
-			take_line(q, span_of(all.ptr, end - 1));
-		else if (end > 0)
-			take_line(q, span_of(all.ptr, end));
+		if (n > 0 && all.ptr[n - 1] == '\r')
+			n--;
+		if (n > 0)
+			take_line(q, span_of(all.ptr, n));
 		if (q->fd < 0)
 			return;
 		buf_eat(&q->in, end + 1);
