@@ -81,10 +81,10 @@ act_public(enum act act)
 	return names[act];
 }
 
-const struct literal *
+const struct region_literal *
 box_literals(const struct prover *p, const struct box *b)
 {
-	return (const struct literal *)p->literals.items + b->literal;
+	return (const struct region_literal *)p->literals.items + b->literal;
 }
 
 /* --- sets of an endpoint */
@@ -92,20 +92,21 @@ box_literals(const struct prover *p, const struct box *b)
 static uint32_t
 ports_set(struct prover *p, const struct policy_ports *ports)
 {
-	struct policy_range *range = take(p, ports->n, sizeof(*range));
+	struct policy_range *range =
+	    region_take(&p->s, ports->n, sizeof(*range));
 
 	if (!range)
-		return SET_ALL;
+		return REGION_ALL;
 	for (size_t i = 0; i < ports->n; i++)
 		range[i] = (struct policy_range){ { 0, ports->range[i].first },
 			{ 0, ports->range[i].last } };
-	return set_ranges(p, DIM_PORT, range, ports->n);
+	return region_set_ranges(&p->s, REGION_PORT, range, ports->n);
 }
 
 static uint32_t
-glob_set(struct prover *p, enum dim dim, const struct policy_glob *g)
+glob_set(struct prover *p, enum region_dim dim, const struct policy_glob *g)
 {
-	return set_globs(p, dim, &g, 1);
+	return region_set_globs(&p->s, dim, &g, 1);
 }
 
 /* An exact program stands for what it is a link to, too. */
@@ -113,7 +114,7 @@ static uint32_t
 programs_set(struct prover *p, const struct policy_entry *entry)
 {
 	const struct policy_glob **list =
-	    take(p, entry->programs_n * 2, sizeof(const void *));
+	    region_take(&p->s, entry->programs_n * 2, sizeof(const void *));
 	char room[LIMIT_PATH];
 	size_t n = 0;
 
@@ -127,10 +128,11 @@ programs_set(struct prover *p, const struct policy_entry *entry)
 			&to) ||
 		    span_equal(to, g->text))
 			continue;
-		to = arena_dup(p->arena, to);
-		list[n++] = glob_literal(p, to);
+		to = arena_dup(p->s.arena, to);
+		list[n++] = region_glob_literal(&p->s, to);
 	}
-	return p->spent ? SET_ALL : set_globs(p, DIM_PROGRAM, list, n);
+	return p->s.spent ? REGION_ALL
+			  : region_set_globs(&p->s, REGION_PROGRAM, list, n);
 }
 
 static void
@@ -144,25 +146,27 @@ frame_make(struct making *m, const struct policy_box *b)
 		m->programs = programs_set(p, b->entry);
 	}
 	m->frame = (struct frame){ .endpoint = e,
-		.host = set_host(p, &e->host),
+		.host = region_set_host(&p->s, &e->host),
 		.port = ports_set(p, &e->ports) };
 	if (e->kind != POLICY_OPAQUE) {
-		m->frame.scope = glob_set(p, DIM_PATH, &e->path);
+		m->frame.scope = glob_set(p, REGION_PATH, &e->path);
 		if (!b->deny && !e->encoded_slash)
-			m->frame.plain = set_form(p, DIM_PATH, SET_PLAIN);
+			m->frame.plain = region_set_form(&p->s, REGION_PATH,
+			    REGION_SET_PLAIN);
 		if (!b->deny && m->act == ACT_CALL && e->strict_tools)
-			m->frame.strict = set_form(p, DIM_TOOL, SET_STRICT);
+			m->frame.strict = region_set_form(&p->s, REGION_TOOL,
+			    REGION_SET_STRICT);
 	}
 	if (b->deny)
 		return;
 	m->frame.program = m->programs;
 	if (m->range != e->addresses.range) {
 		m->range = e->addresses.range; /* most share one of two */
-		m->addresses =
-		    set_ranges(p, DIM_ADDRESS, m->range, e->addresses.n);
+		m->addresses = region_set_ranges(&p->s, REGION_ADDRESS,
+		    m->range, e->addresses.n);
 	}
 	m->frame.address = m->addresses;
-	m->frame.use = set_uses(p, &e->capabilities);
+	m->frame.use = region_set_uses(&p->s, &e->capabilities);
 }
 
 /* --- one box */
@@ -170,7 +174,7 @@ frame_make(struct making *m, const struct policy_box *b)
 static struct box *
 box_begin(struct making *m)
 {
-	struct box *b = pool_add(m->p, &m->out->box);
+	struct box *b = region_pool_add(&m->p->s, &m->out->box);
 
 	if (b)
 		*b = (struct box){ .origin = m->origin,
@@ -179,59 +183,44 @@ box_begin(struct making *m)
 }
 
 static void
-put_mode(struct making *m, enum dim dim, uint32_t set, uint16_t key,
-    enum mode mode)
+put_mode(struct making *m, enum region_dim dim, uint32_t set, uint16_t key,
+    enum region_mode mode)
 {
-	struct literal *l = pool_add(m->p, &m->p->literals);
+	struct region_literal *l = region_pool_add(&m->p->s, &m->p->literals);
 
 	if (l)
-		*l = (struct literal){ set, key, (uint8_t)dim, (uint8_t)mode };
+		*l = (struct region_literal){ set, key, (uint8_t)dim,
+			(uint8_t)mode };
 }
 
 static void
-put(struct making *m, enum dim dim, uint32_t set)
+put(struct making *m, enum region_dim dim, uint32_t set)
 {
-	if (set != SET_ALL)
-		put_mode(m, dim, set, 0, IN);
-}
-
-static uint16_t
-key_of(struct prover *p, struct span key)
-{
-	struct span *at = p->keys.items;
-
-	for (uint32_t i = 1; i < p->keys.n; i++)
-		if (span_equal(at[i], key))
-			return (uint16_t)i;
-	p->steps += p->keys.n;
-	at = pool_add(p, &p->keys);
-	if (!at || p->keys.n > UINT16_MAX) {
-		p->spent = true;
-		return 0;
-	}
-	*at = key;
-	return (uint16_t)(p->keys.n - 1);
+	if (set != REGION_ALL)
+		put_mode(m, dim, set, 0, REGION_IN);
 }
 
 static void
 put_http(struct making *m, const struct policy_rule *rule)
 {
-	enum mode mode = m->origin->deny ? SOME_IN : ALL_IN;
+	enum region_mode mode =
+	    m->origin->deny ? REGION_SOME_IN : REGION_ALL_IN;
 
-	put(m, DIM_PATH, glob_set(m->p, DIM_PATH, &rule->path));
+	put(m, REGION_PATH, glob_set(m->p, REGION_PATH, &rule->path));
 	for (size_t i = 0; i < rule->query_n; i++)
-		put_mode(m, DIM_QUERY,
-		    set_of_globs(m->p, DIM_QUERY, &rule->query[i].values),
-		    key_of(m->p, rule->query[i].key), mode);
+		put_mode(m, REGION_QUERY,
+		    region_set_of_globs(&m->p->s, REGION_QUERY,
+			&rule->query[i].values),
+		    region_key(&m->p->s, rule->query[i].key), mode);
 }
 
 static void
 put_head(struct making *m)
 {
-	put(m, DIM_HOST, m->frame.host);
-	put(m, DIM_PORT, m->frame.port);
-	put(m, DIM_PATH, m->frame.scope);
-	put(m, DIM_PATH, m->frame.plain);
+	put(m, REGION_HOST, m->frame.host);
+	put(m, REGION_PORT, m->frame.port);
+	put(m, REGION_PATH, m->frame.scope);
+	put(m, REGION_PATH, m->frame.plain);
 }
 
 /* What the box may begin with, for the index: the longest head of its paths. */
@@ -241,15 +230,15 @@ keys_make(struct box *b, const struct policy_rule *rule)
 	const struct policy_endpoint *e = b->origin->endpoint;
 
 	if (e->host.kind != POLICY_HOST_NONE) {
-		b->host_key.s = glob_head(&e->host.glob);
+		b->host_key.s = region_glob_head(&e->host.glob);
 		b->host_key.whole = e->host.glob.literal;
 	}
 	if (e->kind == POLICY_OPAQUE)
 		return;
-	b->path_key.s = glob_head(&e->path);
+	b->path_key.s = region_glob_head(&e->path);
 	b->path_key.whole = e->path.literal;
-	if (rule && glob_head(&rule->path).len > b->path_key.s.len) {
-		b->path_key.s = glob_head(&rule->path);
+	if (rule && region_glob_head(&rule->path).len > b->path_key.s.len) {
+		b->path_key.s = region_glob_head(&rule->path);
 		b->path_key.whole = rule->path.literal;
 	}
 }
@@ -260,10 +249,10 @@ box_end(struct making *m, const struct policy_rule *rule)
 	struct prover *p = m->p;
 	struct box *b;
 
-	put(m, DIM_PROGRAM, m->frame.program);
-	put(m, DIM_ADDRESS, m->frame.address);
-	put(m, DIM_USE, m->frame.use);
-	if (p->spent)
+	put(m, REGION_PROGRAM, m->frame.program);
+	put(m, REGION_ADDRESS, m->frame.address);
+	put(m, REGION_USE, m->frame.use);
+	if (p->s.spent)
 		return;
 	b = (struct box *)m->out->box.items + (m->out->box.n - 1);
 	b->n = (uint16_t)(p->literals.n - b->literal);
@@ -295,8 +284,8 @@ rest_make(struct making *m, const struct policy_rule *rule)
 	(void)box_begin(m);
 	put_head(m);
 	if (m->act == ACT_HTTP && rule->method.len > 0)
-		put(m, DIM_METHOD,
-		    set_literals(m->p, DIM_METHOD, method,
+		put(m, REGION_METHOD,
+		    region_set_literals(&m->p->s, REGION_METHOD, method,
 			span_is(rule->method, "GET") ? 2 : 1));
 	put_http(m, rule);
 	box_end(m, rule);
@@ -331,7 +320,7 @@ websocket_make(struct making *m, const struct policy_rule *rule)
 		pair_make(m, rule, NULL);
 		return;
 	}
-	for (size_t i = 0; i < all->n && !m->p->spent; i++)
+	for (size_t i = 0; i < all->n && !m->p->s.spent; i++)
 		if (has_method(&all->rule[i], TEXT))
 			pair_make(m, rule, &all->rule[i]);
 }
@@ -345,11 +334,12 @@ tool_make(struct making *m, const struct policy_rule *rule)
 		return;
 	(void)box_begin(m);
 	put_head(m);
-	put(m, DIM_TOOL, m->frame.strict);
+	put(m, REGION_TOOL, m->frame.strict);
 	if (m->act == ACT_METHOD)
-		put(m, DIM_RPC, glob_set(m->p, DIM_RPC, &rule->rpc));
+		put(m, REGION_RPC, glob_set(m->p, REGION_RPC, &rule->rpc));
 	else if (rule->tools == POLICY_TOOLS_GLOB)
-		put(m, DIM_TOOL, set_of_globs(m->p, DIM_TOOL, &rule->tool));
+		put(m, REGION_TOOL,
+		    region_set_of_globs(&m->p->s, REGION_TOOL, &rule->tool));
 	box_end(m, NULL);
 }
 
@@ -360,7 +350,7 @@ whole_make(struct making *m)
 	(void)box_begin(m);
 	put_head(m);
 	if (m->act == ACT_CALL)
-		put(m, DIM_TOOL, m->frame.strict);
+		put(m, REGION_TOOL, m->frame.strict);
 	box_end(m, NULL);
 }
 
@@ -379,7 +369,7 @@ rule_make(struct making *m, const struct policy_rule *rule)
 	case POLICY_JSON_RPC:
 		(void)box_begin(m);
 		put_head(m);
-		put(m, DIM_RPC, glob_set(m->p, DIM_RPC, &rule->rpc));
+		put(m, REGION_RPC, glob_set(m->p, REGION_RPC, &rule->rpc));
 		box_end(m, NULL);
 		break;
 	case POLICY_MCP:
@@ -398,8 +388,8 @@ boxes_of(struct prover *p, const struct policy_boxes *from, enum act act,
 {
 	struct making m = { .p = p, .act = act, .out = out };
 
-	out->box = (struct pool){ .size = sizeof(struct box) };
-	for (size_t i = 0; i < from->n && !p->spent; i++) {
+	out->box = (struct region_pool){ .size = sizeof(struct box) };
+	for (size_t i = 0; i < from->n && !p->s.spent; i++) {
 		const struct policy_box *b = &from->box[i];
 
 		if (!carries(b->endpoint->kind, act))
@@ -407,11 +397,11 @@ boxes_of(struct prover *p, const struct policy_boxes *from, enum act act,
 		m.origin = b;
 		if (m.frame.endpoint != b->endpoint)
 			frame_make(&m, b);
-		p->steps++;
+		p->s.steps++;
 		if (b->rule)
 			rule_make(&m, b->rule);
 		else
 			whole_make(&m);
 	}
-	return !p->spent && index_make(p, out);
+	return !p->s.spent && index_make(p, out);
 }

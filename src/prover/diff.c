@@ -35,7 +35,7 @@ diff_init(struct prover *p)
 static bool
 frame_push(struct prover *p, const struct region *r, uint32_t at, uint32_t mark)
 {
-	struct frame *f = pool_add(p, &p->frames);
+	struct frame *f = region_pool_add(&p->s, &p->frames);
 
 	if (!f)
 		return false;
@@ -47,127 +47,129 @@ void
 diff_start(struct prover *p, const struct region *r)
 {
 	p->frames.n = 0;
-	(void)frame_push(p, r, 0, p->terms.n);
+	(void)frame_push(p, r, 0, p->s.terms.n);
 }
 
 /* SOME: f->whole meets the box; NONE: it does not. */
-static enum found
+static enum region_found
 meet(struct prover *p, struct frame *f, const struct box *b)
 {
-	const struct literal *l = box_literals(p, b);
+	const struct region_literal *l = box_literals(p, b);
 	struct region both = f->whole;
-	uint32_t mark = p->terms.n;
-	enum found found = FOUND_SOME;
+	uint32_t mark = p->s.terms.n;
+	enum region_found found = REGION_SOME;
 
-	for (uint16_t i = 0; i < b->n && found == FOUND_SOME; i++)
-		if (region_apart(p, &f->whole, &l[i]))
-			return FOUND_NONE;
-	for (uint16_t i = 0; i < b->n && found == FOUND_SOME; i++)
-		if (!region_inside(p, &both, &l[i]))
-			found =
-			    region_add(p, &both, &l[i], (enum mode)l[i].mode);
-	p->terms.n = mark;
+	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++)
+		if (region_apart(&p->s, &f->whole, &l[i]))
+			return REGION_NONE;
+	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++)
+		if (!region_inside(&p->s, &both, &l[i]))
+			found = region_add(&p->s, &both, &l[i],
+			    (enum region_mode)l[i].mode);
+	p->s.terms.n = mark;
 	return found;
 }
 
 /* How the complement of a literal is said, piece by piece. */
 static bool
-complement(const struct literal *l, uint8_t piece, enum mode *mode)
+complement(const struct region_literal *l, uint8_t piece,
+    enum region_mode *mode)
 {
-	switch ((enum mode)l->mode) {
-	case IN:
-		*mode = OUT;
+	switch ((enum region_mode)l->mode) {
+	case REGION_IN:
+		*mode = REGION_OUT;
 		return piece == 0;
-	case ALL_IN:
-		*mode = piece == 0 ? ABSENT : SOME_OUT;
+	case REGION_ALL_IN:
+		*mode = piece == 0 ? REGION_ABSENT : REGION_SOME_OUT;
 		return piece < 2;
-	case SOME_IN:
-		*mode = NONE_IN;
+	case REGION_SOME_IN:
+		*mode = REGION_NONE_IN;
 		return piece == 0;
-	case OUT:
-	case ABSENT:
-	case SOME_OUT:
-	case NONE_IN:
+	case REGION_OUT:
+	case REGION_ABSENT:
+	case REGION_SOME_OUT:
+	case REGION_NONE_IN:
 		break;
 	}
 	return false;
 }
 
 /* One literal's next piece, or on to the next literal. NONE: f is done. */
-static enum found
+static enum region_found
 cut(struct prover *p, struct frame *f, const struct box *b)
 {
-	const struct literal *l = box_literals(p, b) + f->literal;
-	uint32_t mark = p->terms.n;
+	const struct region_literal *l = box_literals(p, b) + f->literal;
+	uint32_t mark = p->s.terms.n;
 	struct region piece = f->rest;
-	enum found found;
-	enum mode mode;
+	enum region_found found;
+	enum region_mode mode;
 
 	if (f->literal == b->n)
-		return FOUND_NONE;
-	if (f->piece == 0 && region_inside(p, &f->rest, l)) {
+		return REGION_NONE;
+	if (f->piece == 0 && region_inside(&p->s, &f->rest, l)) {
 		f->literal++;
-		return FOUND_SOME;
+		return REGION_SOME;
 	}
 	if (!complement(l, f->piece, &mode)) {
-		found = region_add(p, &f->rest, l, (enum mode)l->mode);
-		if (found == FOUND_SOME) {
+		found =
+		    region_add(&p->s, &f->rest, l, (enum region_mode)l->mode);
+		if (found == REGION_SOME) {
 			f->literal++;
 			f->piece = 0;
 		}
 		return found;
 	}
-	found = region_add(p, &piece, l, mode);
-	if (found == FOUND_WAIT)
+	found = region_add(&p->s, &piece, l, mode);
+	if (found == REGION_WAIT)
 		return found;
 	f->piece++;
-	if (found == FOUND_SOME && !frame_push(p, &piece, f->at + 1, mark))
-		return FOUND_WAIT;
-	return FOUND_SOME;
+	if (found == REGION_SOME && !frame_push(p, &piece, f->at + 1, mark))
+		return REGION_WAIT;
+	return REGION_SOME;
 }
 
 /* SOME: go on; NONE: the frame is done. */
-static enum found
+static enum region_found
 frame_step(struct prover *p, struct frame *f)
 {
 	const struct box *b = ((const struct box **)p->minus.items)[f->at];
-	enum found found;
+	enum region_found found;
 
 	if (f->meets)
 		return cut(p, f, b);
 	found = meet(p, f, b);
-	if (found == FOUND_NONE)
+	if (found == REGION_NONE)
 		f->at++;
-	if (found == FOUND_SOME) {
+	if (found == REGION_SOME) {
 		f->meets = true;
 		f->rest = f->whole;
 	}
-	return found == FOUND_WAIT ? FOUND_WAIT : FOUND_SOME;
+	return found == REGION_WAIT ? REGION_WAIT : REGION_SOME;
 }
 
-enum found
+enum region_found
 diff_run(struct prover *p, struct region *out)
 {
 	while (p->frames.n > 0) {
 		struct frame *f =
 		    (struct frame *)p->frames.items + (p->frames.n - 1);
 
-		if (p->steps++ >= p->until || p->spent)
-			return FOUND_WAIT;
+		if (p->s.steps++ >= p->s.until || p->s.spent)
+			return REGION_WAIT;
 		if (f->at == p->minus.n) {
 			*out = f->whole;
-			return FOUND_SOME;
+			return REGION_SOME;
 		}
 		switch (frame_step(p, f)) {
-		case FOUND_WAIT:
-			return FOUND_WAIT;
-		case FOUND_NONE:
-			p->terms.n = f->mark;
+		case REGION_WAIT:
+			return REGION_WAIT;
+		case REGION_NONE:
+			p->s.terms.n = f->mark;
 			p->frames.n--;
 			break;
-		case FOUND_SOME:
+		case REGION_SOME:
 			break;
 		}
 	}
-	return FOUND_NONE;
+	return REGION_NONE;
 }

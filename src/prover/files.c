@@ -221,19 +221,20 @@ grant_add(struct prover *p, struct grants *g, struct span text, bool write,
 	struct grant *to = &g->grant[g->n++];
 
 	*to = (struct grant){ text, { NULL, 0 }, write, house };
-	p->steps++;
+	p->s.steps++;
 	if (!p->q.image ||
 	    !links_resolve(p->q.image, text, room, sizeof(room), &to->to))
 		return;
-	to->to = arena_dup(p->arena, to->to);
-	p->spent = p->spent || !to->to.ptr;
+	to->to = arena_dup(p->s.arena, to->to);
+	p->s.spent = p->s.spent || !to->to.ptr;
 }
 
 static bool
 grants_make(struct prover *p, const struct policy *of, bool house,
     struct grants *g)
 {
-	g->grant = take(p, of->read_only.n + of->read_write.n + baseline_n + 1,
+	g->grant = region_take(&p->s,
+	    of->read_only.n + of->read_write.n + baseline_n + 1,
 	    sizeof(*g->grant));
 	if (!g->grant)
 		return false;
@@ -248,7 +249,7 @@ grants_make(struct prover *p, const struct policy *of, bool house,
 	for (size_t i = 0; house && i < baseline_n; i++)
 		grant_add(p, g, span_str(baseline[i].path), baseline[i].write,
 		    true);
-	return !p->spent;
+	return !p->s.spent;
 }
 
 /* --- files */
@@ -305,7 +306,7 @@ judge_resolved(struct prover *p, const struct grants *parent,
 		    (!kernel && is_below(g->to, h->to)))
 			return;
 	}
-	p->steps += parent->n / 4;
+	p->s.steps += parent->n / 4;
 	if (kernel)
 		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_KERNEL_PATH,
 		    g->text);
@@ -332,7 +333,7 @@ judge_text(struct prover *p, const struct grants *parent, struct span text,
 			return;
 		some = some || !h->house;
 	}
-	p->steps += parent->n / 4;
+	p->s.steps += parent->n / 4;
 	if (kernel)
 		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_KERNEL_PATH,
 		    text);
@@ -408,7 +409,7 @@ process_prove(struct prover *p)
 	const struct prover_image *image = p->q.image;
 	uint32_t id[4];
 
-	p->steps++;
+	p->s.steps++;
 	if (strcmp(child->user, parent->user) == 0 &&
 	    strcmp(child->group, parent->group) == 0)
 		return;
@@ -434,7 +435,7 @@ landlock_prove(struct prover *p)
 {
 	struct prover_result *r = &p->result;
 
-	p->steps++;
+	p->s.steps++;
 	if (!p->q.child->best_effort || p->q.parent->best_effort ||
 	    !tell(p, PROVER_EXCEEDS, POLICY_LANDLOCK))
 		return;

@@ -98,22 +98,22 @@ node_next(struct node *list, uint32_t *n, const struct key *key, bool from_end,
 bool
 index_make(struct prover *p, struct boxes *boxes)
 {
-	struct index *x = take(p, 1, sizeof(*x));
+	struct index *x = region_take(&p->s, 1, sizeof(*x));
 	uint32_t n = boxes->box.n;
-	const void **list = take(p, n, sizeof(*list));
-	const void **room = take(p, n, sizeof(*room));
+	const void **list = region_take(&p->s, n, sizeof(*list));
+	const void **room = region_take(&p->s, n, sizeof(*room));
 
-	if (p->spent)
+	if (p->s.spent)
 		return false;
 	boxes->index = x;
-	x->host = take(p, n, sizeof(*x->host));
-	x->path = take(p, n, sizeof(*x->path));
-	if (p->spent)
+	x->host = region_take(&p->s, n, sizeof(*x->host));
+	x->path = region_take(&p->s, n, sizeof(*x->path));
+	if (p->s.spent)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		list[i] = (struct box *)boxes->box.items + i;
-	sort_pointers(list, room, n, box_compare);
-	p->steps += (uint64_t)n * 4;
+	region_sort(list, room, n, box_compare);
+	p->s.steps += (uint64_t)n * 4;
 	x->box = (const struct box **)list;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct box *b = list[i];
@@ -150,13 +150,13 @@ static void
 add_boxes(struct prover *p, const struct index *x, const struct node *at)
 {
 	for (uint32_t i = at->first; i < at->end; i++) {
-		const struct box **to = pool_add(p, &p->hits);
+		const struct box **to = region_pool_add(&p->s, &p->hits);
 
 		if (!to)
 			return;
 		*to = x->box[i];
 	}
-	p->steps += (at->end - at->first) / 2 + 1;
+	p->s.steps += (at->end - at->first) / 2 + 1;
 }
 
 static void
@@ -171,7 +171,7 @@ find_paths(struct prover *p, const struct index *x, const struct node *host,
 			add_boxes(p, x, &x->path[up - 1]);
 	for (; at < host->end && is_head(key, &x->path[at].key, false); at++)
 		add_boxes(p, x, &x->path[at]);
-	p->steps++;
+	p->s.steps++;
 }
 
 void

@@ -7,7 +7,7 @@
  *	Ci & Pd - Cd                an endpoint of the parent denies it
  *
  * for some i (and some Pd). Only boxes that may meet Ci are looked at. Of
- * those to take away, the ones that hold Ci in most dimensions come first: if
+ * those to region_take away, the ones that hold Ci in most dimensions come first: if
  * it is all of them, nothing is left and nothing was searched.
  */
 #include <string.h>
@@ -35,55 +35,55 @@ struct candidate {
 };
 
 /* The terms of a region, of one box on top of another. */
-static enum found
+static enum region_found
 enter(struct prover *p, struct region *r, const struct box *b)
 {
-	const struct literal *l = box_literals(p, b);
+	const struct region_literal *l = box_literals(p, b);
 	struct region all = *r;
-	uint32_t mark = p->terms.n;
+	uint32_t mark = p->s.terms.n;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		enum found found =
-		    region_add(p, &all, &l[i], (enum mode)l[i].mode);
+		enum region_found found =
+		    region_add(&p->s, &all, &l[i], (enum region_mode)l[i].mode);
 
-		if (found != FOUND_SOME) {
-			p->terms.n = mark;
+		if (found != REGION_SOME) {
+			p->s.terms.n = mark;
 			return found;
 		}
 	}
 	*r = all;
-	return FOUND_SOME;
+	return REGION_SOME;
 }
 
 /* Dimensions in which r may reach out of b; -1: they are apart. */
 static int
 open_dims(struct prover *p, const struct region *r, const struct box *b)
 {
-	const struct literal *l = box_literals(p, b);
+	const struct region_literal *l = box_literals(p, b);
 	int open = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		if (region_inside(p, r, &l[i]))
+		if (region_inside(&p->s, r, &l[i]))
 			continue;
-		if (region_apart(p, r, &l[i]))
+		if (region_apart(&p->s, r, &l[i]))
 			return -1;
 		open++;
 	}
 	return open < OPEN_MOST ? open : OPEN_MOST - 1;
 }
 
-/* Boxes of p->hits that may take something from r behind those of list. */
+/* Boxes of p->hits that may region_take something from r behind those of list. */
 static void
-choose(struct prover *p, const struct region *r, struct pool *list)
+choose(struct prover *p, const struct region *r, struct region_pool *list)
 {
-	for (uint32_t i = 0; i < p->hits.n && !p->spent; i++) {
+	for (uint32_t i = 0; i < p->hits.n && !p->s.spent; i++) {
 		const struct box *b = ((const struct box **)p->hits.items)[i];
 		int open = open_dims(p, r, b);
 		struct candidate *to;
 
 		if (open < 0)
 			continue;
-		to = pool_add(p, list);
+		to = region_pool_add(&p->s, list);
 		if (to)
 			*to = (struct candidate){ b, open };
 	}
@@ -105,7 +105,7 @@ order(struct prover *p)
 			more = more || c[i].open > open;
 			if (c[i].open != open)
 				continue;
-			to = pool_add(p, &p->minus);
+			to = region_pool_add(&p->s, &p->minus);
 			if (!to)
 				return false;
 			*to = c[i].box;
@@ -143,11 +143,11 @@ static bool
 is_said(struct prover *p, const struct region *r, const struct box *deny,
     const struct box *b)
 {
-	const struct literal *x = box_literals(p, b);
-	const struct literal *y = box_literals(p, deny);
+	const struct region_literal *x = box_literals(p, b);
+	const struct region_literal *y = box_literals(p, deny);
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		bool said = region_inside(p, r, &x[i]);
+		bool said = region_inside(&p->s, r, &x[i]);
 
 		for (uint16_t k = 0; k < deny->n && !said; k++)
 			said = x[i].dim == y[k].dim && x[i].key == y[k].key &&
@@ -219,20 +219,20 @@ deny_at_hand(const struct network *n)
 }
 
 /* The tool method is an act of its own. */
-static enum found
+static enum region_found
 enter_box(struct prover *p)
 {
 	struct network *n = &p->network;
 	const struct span call = SPAN_LIT("tools/call");
-	struct literal not_call = { .dim = DIM_RPC };
-	enum found found;
+	struct region_literal not_call = { .dim = REGION_RPC };
+	enum region_found found;
 
-	p->terms.n = 1;
+	p->s.terms.n = 1;
 	region_init(&n->region);
 	if (n->act == ACT_METHOD) {
-		not_call.set = set_literals(p, DIM_RPC, &call, 1);
-		found = region_add(p, &n->region, &not_call, OUT);
-		if (found != FOUND_SOME)
+		not_call.set = region_set_literals(&p->s, REGION_RPC, &call, 1);
+		found = region_add(&p->s, &n->region, &not_call, REGION_OUT);
+		if (found != REGION_SOME)
 			return found;
 	}
 	return enter(p, &n->region, box_at_hand(n));
@@ -240,21 +240,21 @@ enter_box(struct prover *p)
 
 /* --- stages: WAIT is "go on", in the stage that is set */
 
-static enum found
+static enum region_found
 next_act(struct prover *p)
 {
 	struct network *n = &p->network;
 
 	if (n->act == ACTS)
-		return FOUND_NONE;
+		return REGION_NONE;
 	if (act_needed(p->q.child, n->act) && act_begin(p))
 		n->stage = NEXT_BOX;
 	else
 		n->act++;
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
-static enum found
+static enum region_found
 next_box(struct prover *p)
 {
 	struct network *n = &p->network;
@@ -268,20 +268,20 @@ next_box(struct prover *p)
 	} else {
 		n->at++;
 	}
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
-static enum found
+static enum region_found
 on_box(struct prover *p)
 {
 	struct network *n = &p->network;
-	enum found found = enter_box(p);
+	enum region_found found = enter_box(p);
 
-	if (found == FOUND_WAIT)
+	if (found == REGION_WAIT)
 		return found;
 	n->stage = ALLOWS;
-	n->mark = p->terms.n;
-	if (found == FOUND_NONE) { /* it allows nothing */
+	n->mark = p->s.terms.n;
+	if (found == REGION_NONE) { /* it allows nothing */
 		n->at++;
 		n->stage = NEXT_BOX;
 	} else if (gather_allows(p, box_at_hand(n))) {
@@ -289,26 +289,26 @@ on_box(struct prover *p)
 	} else {
 		diff_start(p, &n->region);
 	}
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
-static enum found
+static enum region_found
 on_allows(struct prover *p)
 {
 	struct network *n = &p->network;
 	struct region left;
-	enum found found = diff_run(p, &left);
+	enum region_found found = diff_run(p, &left);
 
-	if (found == FOUND_SOME)
+	if (found == REGION_SOME)
 		tell_network(p, &left, n->act, box_at_hand(n)->origin, NULL);
-	if (found != FOUND_NONE)
+	if (found != REGION_NONE)
 		return found;
 	find_denies(p, box_at_hand(n));
 	n->stage = NEXT_DENY;
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
-static enum found
+static enum region_found
 next_deny(struct prover *p)
 {
 	struct network *n = &p->network;
@@ -318,50 +318,50 @@ next_deny(struct prover *p)
 		n->at++;
 		n->stage = NEXT_BOX;
 	}
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
-static enum found
+static enum region_found
 on_deny(struct prover *p)
 {
 	struct network *n = &p->network;
 	struct region both = n->region;
-	enum found found;
+	enum region_found found;
 
-	p->terms.n = n->mark;
+	p->s.terms.n = n->mark;
 	found = hit_denies(p, box_at_hand(n), deny_at_hand(n))
-	    ? FOUND_NONE
+	    ? REGION_NONE
 	    : enter(p, &both, deny_at_hand(n));
-	if (found == FOUND_WAIT)
+	if (found == REGION_WAIT)
 		return found;
 	p->candidates.n = 0;
-	if (found == FOUND_SOME)
+	if (found == REGION_SOME)
 		choose(p, &both, &p->candidates);
-	if (found == FOUND_NONE || order(p)) {
+	if (found == REGION_NONE || order(p)) {
 		n->deny++;
 		n->stage = NEXT_DENY;
 	} else {
 		diff_start(p, &both);
 		n->stage = DENIES;
 	}
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
-static enum found
+static enum region_found
 on_denies(struct prover *p)
 {
 	struct network *n = &p->network;
 	struct region left;
-	enum found found = diff_run(p, &left);
+	enum region_found found = diff_run(p, &left);
 
-	if (found == FOUND_SOME)
+	if (found == REGION_SOME)
 		tell_network(p, &left, n->act, box_at_hand(n)->origin,
 		    deny_at_hand(n)->origin);
-	if (found != FOUND_NONE)
+	if (found != REGION_NONE)
 		return found;
 	n->deny++;
 	n->stage = NEXT_DENY;
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
 void
@@ -370,10 +370,10 @@ network_init(struct prover *p)
 	p->candidates.size = p->network.denies.size = sizeof(struct candidate);
 }
 
-enum found
+enum region_found
 network_run(struct prover *p)
 {
-	static enum found (*const stages[])(struct prover * p) = {
+	static enum region_found (*const stages[])(struct prover * p) = {
 		[NEXT_ACT] = next_act,
 		[NEXT_BOX] = next_box,
 		[ENTER_BOX] = on_box,
@@ -382,20 +382,15 @@ network_run(struct prover *p)
 		[ENTER_DENY] = on_deny,
 		[DENIES] = on_denies,
 	};
-	enum found found = FOUND_WAIT;
+	enum region_found found = REGION_WAIT;
 
-	while (found == FOUND_WAIT && !p->spent && p->steps < p->until) {
-		if (p->searching) {
-			struct span s = { NULL, 0 };
-
-			found = search_run(p, &s);
-			if (found != FOUND_WAIT && !p->spent)
-				solve_done(p, found, s);
-			found = FOUND_WAIT;
-		} else {
-			p->steps++;
-			found = stages[p->network.stage](p);
+	while (found == REGION_WAIT && !p->s.spent && p->s.steps < p->s.until) {
+		if (p->s.searching) {
+			(void)region_run(&p->s);
+			continue;
 		}
+		p->s.steps++;
+		found = stages[p->network.stage](p);
 	}
-	return p->spent ? FOUND_WAIT : found;
+	return p->s.spent ? REGION_WAIT : found;
 }

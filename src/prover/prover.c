@@ -22,7 +22,6 @@ enum {
 struct prover *
 prover_new(const struct prover_question *q, struct arena *a)
 {
-	size_t from = a->used;
 	struct prover *p = arena_get(a, sizeof(*p));
 
 	if (!p)
@@ -30,18 +29,9 @@ prover_new(const struct prover_question *q, struct arena *a)
 	p->q = *q;
 	if (p->q.steps == 0)
 		p->q.steps = PROVER_STEPS;
-	p->arena = a;
-	p->arena_from = from;
-	p->sets.size = sizeof(struct set);
-	p->keys.size = sizeof(struct span);
-	p->terms.size = sizeof(struct term);
-	p->values.size = sizeof(struct value);
-	p->literals.size = sizeof(struct literal);
-	p->asked.size = p->in.size = p->out.size = sizeof(uint32_t);
+	region_solver_init(&p->s, a, PROVER_ARENA - sizeof(*p));
+	p->literals.size = sizeof(struct region_literal);
 	p->hits.size = p->minus.size = sizeof(const void *);
-	(void)pool_add(p, &p->sets); /* SET_ALL */
-	(void)pool_add(p, &p->keys); /* no key */
-	solve_init(p);
 	diff_init(p);
 	network_init(p);
 	p->result.verdict = PROVER_WITHIN;
@@ -83,19 +73,19 @@ small_sections(struct prover *p)
 bool
 prover_run(struct prover *p, uint64_t steps, struct prover_result *out)
 {
-	uint64_t left = p->steps < p->q.steps ? p->q.steps - p->steps : 0;
+	uint64_t left = p->s.steps < p->q.steps ? p->q.steps - p->s.steps : 0;
 
-	p->until = p->steps + (steps < left ? steps : left);
+	p->s.until = p->s.steps + (steps < left ? steps : left);
 	if (p->stage == SMALL)
 		small_sections(p);
 	if (p->stage == NETWORK && p->result.verdict != PROVER_EXCEEDS &&
-	    network_run(p) == FOUND_WAIT) {
-		if (!p->spent && p->steps < p->q.steps)
+	    network_run(p) == REGION_WAIT) {
+		if (!p->s.spent && p->s.steps < p->q.steps)
 			return false;
 		(void)tell(p, PROVER_OUT_OF_BUDGET, POLICY_NETWORK);
 	}
 	p->stage = DONE;
-	p->result.steps = p->steps;
+	p->result.steps = p->s.steps;
 	*out = p->result;
 	return true;
 }

@@ -183,7 +183,7 @@ follow(const struct prover_image *image, const char *path, char *out,
 	return 0;
 }
 
-/* Components before the first ".." are no links: take both away. */
+/* Components before the first ".." are no links: region_take both away. */
 static bool
 shorten(const struct prover_image *image, char *path)
 {

@@ -7,7 +7,7 @@
  *
  *	host and port < program < address < kind < rule < use
  *
- * and the hint says what that endpoint would take instead.
+ * and the hint says what that endpoint would region_take instead.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ replay_of(struct prover *p, const struct policy *policy)
 	struct replay *r = &p->replay[policy == p->q.parent];
 
 	if (!p->replay_row)
-		p->replay_row = take(p, REPLAY_ROW, sizeof(bool));
+		p->replay_row = region_take(&p->s, REPLAY_ROW, sizeof(bool));
 	*r = (struct replay){ policy, p->q.image, p->replay_row ? FUEL : 0,
 		p->replay_row };
 	return r;
@@ -40,7 +40,7 @@ replay_paid(struct prover *p)
 		struct replay *r = &p->replay[i];
 
 		whole = whole && r->fuel > 0;
-		p->steps += (FUEL - r->fuel) / FUEL_STEPS;
+		p->s.steps += (FUEL - r->fuel) / FUEL_STEPS;
 	}
 	return whole;
 }
@@ -52,7 +52,7 @@ replay_check(struct prover *p, bool agrees)
 	enum policy_section section = r->section;
 
 	if (!replay_paid(p)) {
-		p->spent = true;
+		p->s.spent = true;
 		agrees = false;
 		r->verdict = PROVER_WITHIN;
 		(void)tell(p, PROVER_OUT_OF_BUDGET, section);
@@ -80,30 +80,31 @@ is_excess(struct prover *p, const struct prover_witness *w)
 /* --- the witness */
 
 static void
-value_put(struct prover_witness *w, enum dim dim, const struct value *v)
+value_put(struct prover_witness *w, enum region_dim dim,
+    const struct region_value *v)
 {
 	switch ((int)dim) {
-	case DIM_HOST:
+	case REGION_HOST:
 		w->host = v->s;
 		break;
-	case DIM_PORT:
+	case REGION_PORT:
 		w->port = (uint16_t)v->a.low;
 		break;
-	case DIM_PATH:
+	case REGION_PATH:
 		if (w->act != POLICY_ACT_OPAQUE)
 			w->path = v->s;
 		break;
-	case DIM_METHOD:
+	case REGION_METHOD:
 		if (w->act == POLICY_ACT_HTTP)
 			w->method = v->s;
 		break;
-	case DIM_PROGRAM:
+	case REGION_PROGRAM:
 		w->program = v->s;
 		break;
-	case DIM_ADDRESS:
+	case REGION_ADDRESS:
 		w->address = v->a;
 		break;
-	case DIM_USE:
+	case REGION_USE:
 		w->use = v->use;
 		w->use_of = v->of;
 		break;
@@ -118,15 +119,16 @@ witness_make(struct prover *p, const struct region *r, enum act act,
 {
 	memset(w, 0, sizeof(*w));
 	w->act = act_public(act);
-	for (int dim = 0; dim < DIMS; dim++)
-		value_put(w, (enum dim)dim, value_at(p, r->value[dim]));
+	for (int dim = 0; dim < REGION_DIMS; dim++)
+		value_put(w, (enum region_dim)dim,
+		    region_value(&p->s, r->value[dim]));
 	if (act == ACT_RPC || act == ACT_METHOD)
-		w->method = value_at(p, r->value[DIM_RPC])->s;
+		w->method = region_value(&p->s, r->value[REGION_RPC])->s;
 	if (act == ACT_CALL) {
 		w->method = SPAN_LIT("tools/call");
-		w->tool = value_at(p, r->value[DIM_TOOL])->s;
+		w->tool = region_value(&p->s, r->value[REGION_TOOL])->s;
 	}
-	return region_query(p, r, w);
+	return region_query(&p->s, r, w->query, PROVER_PAIRS, &w->query_n);
 }
 
 /* The plainest values of the child's box, where they still do. */
@@ -134,15 +136,16 @@ static void
 witness_plain(struct prover *p, const struct region *box,
     enum policy_host_kind kind, struct prover_witness *w)
 {
-	for (int dim = 0; dim < DIMS; dim++) {
+	for (int dim = 0; dim < REGION_DIMS; dim++) {
 		struct prover_witness tried = *w;
-		bool place = dim == DIM_HOST || dim == DIM_ADDRESS;
+		bool place = dim == REGION_HOST || dim == REGION_ADDRESS;
 
 		/* A host that is an address is dialled at it: leave both. */
 		if (place && kind != POLICY_HOST_NAME &&
 		    kind != POLICY_HOST_GLOB)
 			continue;
-		value_put(&tried, (enum dim)dim, value_at(p, box->value[dim]));
+		value_put(&tried, (enum region_dim)dim,
+		    region_value(&p->s, box->value[dim]));
 		if (memcmp(&tried, w, sizeof(tried)) != 0 &&
 		    is_excess(p, &tried))
 			*w = tried;
@@ -228,7 +231,7 @@ nearest_find(struct prover *p, const struct prover_witness *w)
 			if (reason > best.reason)
 				best = (struct nearest){ entry, e, reason };
 		}
-	p->steps += (FUEL - r->fuel) / FUEL_STEPS;
+	p->s.steps += (FUEL - r->fuel) / FUEL_STEPS;
 	return best;
 }
 
@@ -339,7 +342,7 @@ tell_network(struct prover *p, const struct region *r, enum act act,
 	bool agrees;
 
 	if (!witness_make(p, r, act, &w)) {
-		p->spent = true;
+		p->s.spent = true;
 		return;
 	}
 	(void)tell(p, PROVER_EXCEEDS, POLICY_NETWORK);

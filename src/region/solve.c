@@ -13,18 +13,25 @@
  *
  * The query is a multimap. Keys are independent; of one key the terms are
  *
- *	ALL_IN A     present, every value in A     ABSENT     not present
- *	SOME_IN A    a value in A                  SOME_OUT A a value not in A
- *	NONE_IN A    no value in A
+ *	REGION_ALL_IN A     present, every value in A     REGION_ABSENT     not present
+ *	REGION_SOME_IN A    a value in A                  REGION_SOME_OUT A a value not in A
+ *	REGION_NONE_IN A    no value in A
  *
  * Values may be many, so each SOME may have a value of its own: the terms can
- * be fulfilled iff each SOME alone can, within all ALL_IN and NONE_IN.
+ * be fulfilled iff each SOME alone can, within all REGION_ALL_IN and REGION_NONE_IN.
  *
  * A host that is an address is dialled at that address.
  */
 #include <string.h>
 
-#include "prover/inner.h"
+#include "region/inner.h"
+
+struct term {
+	uint32_t set;
+	uint32_t next; /* 0: the last */
+	uint16_t key;
+	uint8_t mode;
+};
 
 struct memo {
 	uint64_t hash;
@@ -38,16 +45,16 @@ enum {
 	GUESS = 256, /* bytes */
 };
 
-const struct value *
-value_at(const struct prover *p, uint32_t id)
+const struct region_value *
+region_value(const struct region_solver *p, uint32_t id)
 {
-	return (const struct value *)p->values.items + id;
+	return (const struct region_value *)p->values.items + id;
 }
 
 static uint32_t
-value_add(struct prover *p, struct value v)
+value_add(struct region_solver *p, struct region_value v)
 {
-	struct value *to = pool_add(p, &p->values);
+	struct region_value *to = region_pool_add(p, &p->values);
 
 	if (!to)
 		return 0;
@@ -56,34 +63,65 @@ value_add(struct prover *p, struct value v)
 }
 
 void
-solve_init(struct prover *p)
+region_solver_init(struct region_solver *p, struct arena *a, size_t most)
 {
-	static const char *const plainest[DIMS] = { [DIM_HOST] = "a",
-		[DIM_PATH] = "/",
-		[DIM_METHOD] = "GET",
-		[DIM_RPC] = "a",
-		[DIM_TOOL] = "a",
-		[DIM_PROGRAM] = "/a" };
+	static const char *const plainest[REGION_DIMS] = {
+		[REGION_HOST] = "a",
+		[REGION_PATH] = "/",
+		[REGION_METHOD] = "GET",
+		[REGION_RPC] = "a",
+		[REGION_TOOL] = "a",
+		[REGION_PROGRAM] = "/a",
+	};
 
+	memset(p, 0, sizeof(*p));
+	p->arena = a;
+	p->arena_from = a->used;
+	p->arena_most = most;
+	p->sets.size = sizeof(struct set);
+	p->keys.size = sizeof(struct span);
+	p->terms.size = sizeof(struct term);
+	p->values.size = sizeof(struct region_value);
 	p->memo.size = sizeof(struct memo);
-	(void)pool_add(p, &p->terms);
-	(void)value_add(p, (struct value){ .use = POLICY_USE_NONE });
-	for (size_t i = 0; i < DIMS; i++)
+	p->asked.size = p->in.size = p->out.size = sizeof(uint32_t);
+	(void)region_pool_add(p, &p->sets); /* REGION_ALL */
+	(void)region_pool_add(p, &p->keys); /* no key, no term, no value */
+	(void)region_pool_add(p, &p->terms);
+	(void)region_pool_add(p, &p->values);
+	for (size_t i = 0; i < REGION_DIMS; i++)
 		(void)value_add(p,
-		    (struct value){ .s = span_str(plainest[i]) });
+		    (struct region_value){ .s = span_str(plainest[i]) });
+}
+
+uint16_t
+region_key(struct region_solver *p, struct span key)
+{
+	struct span *at = p->keys.items;
+
+	p->steps += p->keys.n;
+	for (uint32_t i = 1; i < p->keys.n; i++)
+		if (span_equal(at[i], key))
+			return (uint16_t)i;
+	at = p->keys.n < UINT16_MAX ? region_pool_add(p, &p->keys) : NULL;
+	if (!at) {
+		p->spent = true;
+		return 0;
+	}
+	*at = key;
+	return (uint16_t)(p->keys.n - 1);
 }
 
 void
 region_init(struct region *r)
 {
-	for (uint32_t i = 0; i < DIMS; i++) {
+	for (uint32_t i = 0; i < REGION_DIMS; i++) {
 		r->head[i] = 0;
 		r->value[i] = i + 1;
 	}
 }
 
 static const struct term *
-term_at(const struct prover *p, uint32_t id)
+term_at(const struct region_solver *p, uint32_t id)
 {
 	return (const struct term *)p->terms.items + id;
 }
@@ -91,7 +129,7 @@ term_at(const struct prover *p, uint32_t id)
 /* --- one dimension */
 
 static bool
-fits(struct prover *p, const struct value *v)
+fits(struct region_solver *p, const struct region_value *v)
 {
 	const uint32_t *in = p->in.items;
 	const uint32_t *out = p->out.items;
@@ -105,29 +143,29 @@ fits(struct prover *p, const struct value *v)
 	return true;
 }
 
-static enum found
-solve_finite(struct prover *p, enum dim dim, const struct set *of,
-    struct value *best)
+static enum region_found
+solve_finite(struct region_solver *p, enum region_dim dim, const struct set *of,
+    struct region_value *best)
 {
-	enum found found = FOUND_NONE;
+	enum region_found found = REGION_NONE;
 
 	for (uint32_t i = 0; i < of->n; i++) {
-		struct value v = { .s = of->glob[i]->text };
+		struct region_value v = { .s = of->glob[i]->text };
 
-		if (found == FOUND_SOME && v.s.len >= best->s.len)
+		if (found == REGION_SOME && v.s.len >= best->s.len)
 			continue;
 		if (!fits(p, &v) ||
-		    !(of->is_address || universe_holds(dim, v.s)))
+		    !(of->is_address || region_universe_holds(dim, v.s)))
 			continue;
 		*best = v;
-		found = FOUND_SOME;
+		found = REGION_SOME;
 	}
 	return found;
 }
 
 /* Every token is a method, so there is always another. */
-static enum found
-solve_method(struct prover *p, struct value *v)
+static enum region_found
+solve_method(struct region_solver *p, struct region_value *v)
 {
 	static const char *const plain[] = { "GET", "POST", "DELETE", "PUT",
 		"PATCH", "HEAD", "OPTIONS", "TRACE", "CONNECT", "X-PROBE" };
@@ -135,7 +173,7 @@ solve_method(struct prover *p, struct value *v)
 	for (size_t i = 0; i < NELEM(plain); i++) {
 		v->s = span_str(plain[i]);
 		if (fits(p, v))
-			return FOUND_SOME;
+			return REGION_SOME;
 	}
 	for (uint32_t i = 1; !p->spent; i++) {
 		const char *s = arena_fmt(p->arena, "X-PROBE-%u", i);
@@ -143,9 +181,9 @@ solve_method(struct prover *p, struct value *v)
 		p->spent = p->spent || !s;
 		v->s = span_str(s);
 		if (fits(p, v))
-			return FOUND_SOME;
+			return REGION_SOME;
 	}
-	return FOUND_NONE;
+	return REGION_NONE;
 }
 
 static struct policy_address
@@ -157,33 +195,34 @@ after(struct policy_address a)
 }
 
 static void
-try_point(struct prover *p, struct policy_address a, struct value *best,
-    enum found *found)
+try_point(struct region_solver *p, struct policy_address a,
+    struct region_value *best, enum region_found *found)
 {
-	struct value v = { .a = a };
+	struct region_value v = { .a = a };
 
-	if (*found == FOUND_SOME && policy_address_compare(a, best->a) >= 0)
+	if (*found == REGION_SOME && policy_address_compare(a, best->a) >= 0)
 		return;
 	if (fits(p, &v)) {
 		*best = v;
-		*found = FOUND_SOME;
+		*found = REGION_SOME;
 	}
 }
 
-static enum found
-solve_ranges(struct prover *p, enum dim dim, struct value *best)
+static enum region_found
+solve_ranges(struct region_solver *p, enum region_dim dim,
+    struct region_value *best)
 {
 	const struct policy_address plain[] = { policy_address_v4(0x01010101),
 		policy_address_v4(0x0a000001), policy_address_v4(0xac100001),
 		policy_address_v4(0xc0a80001), policy_address_v4(0x64400001),
 		{ 0xfd00000000000000, 1 } };
 	const struct policy_address ports[] = { { 0, 443 }, { 0, 80 } };
-	bool is_port = dim == DIM_PORT;
-	enum found found = FOUND_NONE;
+	bool is_port = dim == REGION_PORT;
+	enum region_found found = REGION_NONE;
 
 	for (size_t i = 0; i < (is_port ? NELEM(ports) : NELEM(plain)); i++) {
 		try_point(p, is_port ? ports[i] : plain[i], best, &found);
-		if (found == FOUND_SOME)
+		if (found == REGION_SOME)
 			return found;
 	}
 	for (uint32_t i = 0; i < p->in.n; i++) {
@@ -201,23 +240,23 @@ solve_ranges(struct prover *p, enum dim dim, struct value *best)
 	return found;
 }
 
-static enum found
-solve_uses(struct prover *p, struct value *v)
+static enum region_found
+solve_uses(struct region_solver *p, struct region_value *v)
 {
-	uint32_t first = p->in.n ? *(uint32_t *)p->in.items : SET_ALL;
+	uint32_t first = p->in.n ? *(uint32_t *)p->in.items : REGION_ALL;
 
 	v->use = POLICY_USE_NONE;
 	if (fits(p, v))
-		return FOUND_SOME;
-	if (first == SET_ALL)
-		return FOUND_NONE;
+		return REGION_SOME;
+	if (first == REGION_ALL)
+		return REGION_NONE;
 	v->of = set_at(p, first)->uses;
 	for (unsigned u = 1; u <= POLICY_USE_BODY; u++) {
 		v->use = (enum policy_use)u;
 		if (uses_serve(v->of, v->use) && fits(p, v))
-			return FOUND_SOME;
+			return REGION_SOME;
 	}
-	return FOUND_NONE;
+	return REGION_NONE;
 }
 
 /* --- strings, searched once */
@@ -237,9 +276,9 @@ sort_ids(uint32_t *id, uint32_t n)
 }
 
 static void
-push(struct prover *p, struct pool *to, uint32_t id)
+push(struct region_solver *p, struct region_pool *to, uint32_t id)
 {
-	uint32_t *at = pool_add(p, to);
+	uint32_t *at = region_pool_add(p, to);
 
 	if (at)
 		*at = id;
@@ -247,7 +286,7 @@ push(struct prover *p, struct pool *to, uint32_t id)
 
 /* The question into p->asked; its hash. */
 static uint64_t
-ask(struct prover *p, enum dim dim)
+ask(struct region_solver *p, enum region_dim dim)
 {
 	uint64_t hash = dim;
 	uint32_t *in = p->in.items;
@@ -273,7 +312,7 @@ ask(struct prover *p, enum dim dim)
 }
 
 static const struct memo *
-memo_find(const struct prover *p, uint64_t hash)
+memo_find(const struct region_solver *p, uint64_t hash)
 {
 	uint32_t at;
 
@@ -292,14 +331,14 @@ memo_find(const struct prover *p, uint64_t hash)
 }
 
 static bool
-memo_room(struct prover *p)
+memo_room(struct region_solver *p)
 {
 	uint32_t n = p->memo_slots_n ? p->memo_slots_n * 2 : 64;
 	uint32_t *slots;
 
 	if (p->memo.n * 2 < p->memo_slots_n)
 		return true;
-	slots = take(p, n, sizeof(*slots));
+	slots = region_take(p, n, sizeof(*slots));
 	if (!slots)
 		return false;
 	for (uint32_t i = 0; i < p->memo.n; i++) {
@@ -314,11 +353,13 @@ memo_room(struct prover *p)
 	return true;
 }
 
-void
-solve_done(struct prover *p, enum found found, struct span s)
+/* The search has ended. */
+static void
+solve_done(struct region_solver *p, enum region_found found, struct span s)
 {
-	uint32_t *key = take(p, p->asked.n, sizeof(*key));
-	struct memo *m = key && memo_room(p) ? pool_add(p, &p->memo) : NULL;
+	uint32_t *key = region_take(p, p->asked.n, sizeof(*key));
+	struct memo *m =
+	    key && memo_room(p) ? region_pool_add(p, &p->memo) : NULL;
 	uint64_t at = p->asked_hash;
 
 	p->searching = false;
@@ -327,8 +368,8 @@ solve_done(struct prover *p, enum found found, struct span s)
 	memcpy(key, p->asked.items, p->asked.n * sizeof(*key));
 	*m =
 	    (struct memo){ .hash = p->asked_hash, .key = key, .n = p->asked.n };
-	if (found == FOUND_SOME)
-		m->value = value_add(p, (struct value){ .s = s });
+	if (found == REGION_SOME)
+		m->value = value_add(p, (struct region_value){ .s = s });
 	while (p->memo_slots[at & (p->memo_slots_n - 1)])
 		at++;
 	p->memo_slots[at & (p->memo_slots_n - 1)] = p->memo.n;
@@ -337,8 +378,8 @@ solve_done(struct prover *p, enum found found, struct span s)
 /* A glob with `fill` in each hole, if that fits: with none it is the shortest
  * there can be, and with one byte too where none is no string of U. */
 static bool
-guess(struct prover *p, enum dim dim, const struct policy_glob *g, bool fill,
-    struct value *v)
+guess(struct region_solver *p, enum region_dim dim, const struct policy_glob *g,
+    bool fill, struct region_value *v)
 {
 	uint8_t room[GUESS] = { 0 };
 	size_t n = 0;
@@ -354,7 +395,7 @@ guess(struct prover *p, enum dim dim, const struct policy_glob *g, bool fill,
 			room[n++] = 'a';
 	}
 	v->s = span_of(room, n);
-	if (n == 0 || !universe_holds(dim, v->s) || !fits(p, v))
+	if (n == 0 || !region_universe_holds(dim, v->s) || !fits(p, v))
 		return false;
 	v->s = arena_dup(p->arena, v->s);
 	p->spent = p->spent || !v->s.ptr;
@@ -362,21 +403,33 @@ guess(struct prover *p, enum dim dim, const struct policy_glob *g, bool fill,
 }
 
 static bool
-solve_guess(struct prover *p, enum dim dim, struct value *v)
+solve_guess(struct region_solver *p, enum region_dim dim,
+    struct region_value *v)
 {
 	for (uint32_t i = 0; i < p->in.n; i++) {
 		const struct set *s = set_at(p, ((uint32_t *)p->in.items)[i]);
 
-		if (s->form != SET_GLOBS || s->n > 1)
+		if (s->form != REGION_SET_GLOBS || s->n > 1)
 			continue;
 		return guess(p, dim, s->glob[0], false, v) ||
-		    (dim == DIM_HOST && guess(p, dim, s->glob[0], true, v));
+		    (dim == REGION_HOST && guess(p, dim, s->glob[0], true, v));
 	}
 	return false;
 }
 
-static enum found
-solve_search(struct prover *p, enum dim dim, uint32_t *value)
+bool
+region_run(struct region_solver *p)
+{
+	struct span s = { NULL, 0 };
+	enum region_found found = search_run(p, &s);
+
+	if (found != REGION_WAIT && !p->spent)
+		solve_done(p, found, s);
+	return !p->searching;
+}
+
+static enum region_found
+solve_search(struct region_solver *p, enum region_dim dim, uint32_t *value)
 {
 	uint64_t hash = ask(p, dim);
 	const struct memo *m = p->spent ? NULL : memo_find(p, hash);
@@ -384,11 +437,11 @@ solve_search(struct prover *p, enum dim dim, uint32_t *value)
 
 	if (m) {
 		*value = m->value;
-		return m->value ? FOUND_SOME : FOUND_NONE;
+		return m->value ? REGION_SOME : REGION_NONE;
 	}
 	p->asked_hash = hash;
 	p->searching = !p->spent && search_start(p, dim, &of);
-	return FOUND_WAIT;
+	return REGION_WAIT;
 }
 
 /* --- any dimension; the sides are in p->in and p->out */
@@ -396,7 +449,7 @@ solve_search(struct prover *p, enum dim dim, uint32_t *value)
 /* An "in" that another one implies says nothing; nor an "out" that no "in"
  * meets. False: an "in" is inside an "out". */
 static bool
-reduce(struct prover *p)
+reduce(struct region_solver *p)
 {
 	uint32_t *in = p->in.items;
 	uint32_t *out = p->out.items;
@@ -431,29 +484,29 @@ reduce(struct prover *p)
 
 /* Names that are never dialled, if the sides leave room for one. */
 static void
-out_never(struct prover *p)
+out_never(struct region_solver *p)
 {
-	struct value v[] = { { .s = SPAN_LIT("localhost") },
+	struct region_value v[] = { { .s = SPAN_LIT("localhost") },
 		{ .s = SPAN_LIT("metadata.google.internal") } };
 
 	if (fits(p, &v[0]) || fits(p, &v[1]))
 		push(p, &p->out, set_never(p));
 }
 
-static enum found
-solve(struct prover *p, enum dim dim, uint32_t *value)
+static enum region_found
+solve(struct region_solver *p, enum region_dim dim, uint32_t *value)
 {
-	struct value v = { .use = POLICY_USE_NONE };
+	struct region_value v = { .use = POLICY_USE_NONE };
 	const struct set *finite = NULL;
-	enum found found;
+	enum region_found found;
 
 	for (uint32_t i = 0; i < p->out.n; i++)
-		if (((uint32_t *)p->out.items)[i] == SET_ALL)
-			return FOUND_NONE;
+		if (((uint32_t *)p->out.items)[i] == REGION_ALL)
+			return REGION_NONE;
 	if (p->spent)
-		return FOUND_WAIT;
+		return REGION_WAIT;
 	if (!reduce(p))
-		return FOUND_NONE;
+		return REGION_NONE;
 	for (uint32_t i = 0; i < p->in.n; i++) {
 		const struct set *s = set_at(p, ((uint32_t *)p->in.items)[i]);
 
@@ -462,41 +515,41 @@ solve(struct prover *p, enum dim dim, uint32_t *value)
 	}
 	if (finite)
 		found = solve_finite(p, dim, finite, &v);
-	else if (dim == DIM_METHOD)
+	else if (dim == REGION_METHOD)
 		found = solve_method(p, &v);
-	else if (dim == DIM_PORT || dim == DIM_ADDRESS)
+	else if (dim == REGION_PORT || dim == REGION_ADDRESS)
 		found = solve_ranges(p, dim, &v);
-	else if (dim == DIM_USE)
+	else if (dim == REGION_USE)
 		found = solve_uses(p, &v);
 	else {
-		if (dim == DIM_HOST)
+		if (dim == REGION_HOST)
 			out_never(p);
 		if (!solve_guess(p, dim, &v))
 			return solve_search(p, dim, value);
-		found = FOUND_SOME;
+		found = REGION_SOME;
 	}
-	*value = found == FOUND_SOME ? value_add(p, v) : 0;
+	*value = found == REGION_SOME ? value_add(p, v) : 0;
 	return found;
 }
 
 /* --- terms */
 
 static void
-gather(struct prover *p, uint32_t head)
+gather(struct region_solver *p, uint32_t head)
 {
 	p->in.n = p->out.n = 0;
 	for (; head && !p->spent; head = term_at(p, head)->next) {
 		const struct term *t = term_at(p, head);
 
-		push(p, t->mode == IN ? &p->in : &p->out, t->set);
+		push(p, t->mode == REGION_IN ? &p->in : &p->out, t->set);
 	}
 }
 
 static bool
-term_add(struct prover *p, uint32_t *head, const struct literal *l,
-    enum mode mode)
+term_add(struct region_solver *p, uint32_t *head,
+    const struct region_literal *l, enum region_mode mode)
 {
-	struct term *t = pool_add(p, &p->terms);
+	struct term *t = region_pool_add(p, &p->terms);
 
 	if (!t)
 		return false;
@@ -510,172 +563,183 @@ term_add(struct prover *p, uint32_t *head, const struct literal *l,
 static bool
 is_some(uint8_t mode)
 {
-	return mode == SOME_IN || mode == SOME_OUT;
+	return mode == REGION_SOME_IN || mode == REGION_SOME_OUT;
 }
 
+struct pairs {
+	struct policy_pair *pair;
+	size_t room;
+	size_t n;
+};
+
 static void
-pair_add(struct prover *p, struct prover_witness *w, uint16_t key,
-    uint32_t value)
+pair_add(struct region_solver *p, struct pairs *w, uint16_t key, uint32_t value)
 {
 	struct policy_pair pair = { ((struct span *)p->keys.items)[key],
-		value_at(p, value)->s };
+		region_value(p, value)->s };
 
-	for (size_t i = 0; w && i < w->query_n; i++)
-		if (span_equal(w->query[i].key, pair.key) &&
-		    span_equal(w->query[i].value, pair.value))
+	for (size_t i = 0; w && i < w->n; i++)
+		if (span_equal(w->pair[i].key, pair.key) &&
+		    span_equal(w->pair[i].value, pair.value))
 			return;
-	if (w && w->query_n < PROVER_PAIRS)
-		w->query[w->query_n++] = pair;
+	if (w && w->n < w->room)
+		w->pair[w->n++] = pair;
 }
 
 /* A value of that key that fulfils its term `some` too; 0: no such term. */
-static enum found
-solve_key(struct prover *p, const struct region *r, uint16_t key, uint32_t some,
-    uint32_t *value)
+static enum region_found
+solve_key(struct region_solver *p, const struct region *r, uint16_t key,
+    uint32_t some, uint32_t *value)
 {
 	p->in.n = p->out.n = 0;
-	for (uint32_t i = r->head[DIM_QUERY]; i; i = term_at(p, i)->next) {
+	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
-		bool in = t->mode == ALL_IN || t->mode == SOME_IN;
+		bool in = t->mode == REGION_ALL_IN || t->mode == REGION_SOME_IN;
 
-		if (t->key == key && t->mode != ABSENT &&
+		if (t->key == key && t->mode != REGION_ABSENT &&
 		    (!is_some(t->mode) || i == some) &&
-		    !(in && t->set == SET_ALL))
+		    !(in && t->set == REGION_ALL))
 			push(p, in ? &p->in : &p->out, t->set);
 	}
-	return solve(p, DIM_QUERY, value);
+	return solve(p, REGION_QUERY, value);
 }
 
 /* All terms of the key can be fulfilled; what does is added to w. */
-static enum found
-key_check(struct prover *p, const struct region *r, uint16_t key,
-    struct prover_witness *w)
+static enum region_found
+key_check(struct region_solver *p, const struct region *r, uint16_t key,
+    struct pairs *w)
 {
 	bool absent = false;
 	bool present = false;
 	bool some = false;
-	enum found found = FOUND_SOME;
+	enum region_found found = REGION_SOME;
 	uint32_t value = 0;
 
-	for (uint32_t i = r->head[DIM_QUERY]; i; i = term_at(p, i)->next) {
+	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
 
 		if (t->key != key)
 			continue;
-		absent = absent || t->mode == ABSENT;
-		present = present || t->mode == ALL_IN;
+		absent = absent || t->mode == REGION_ABSENT;
+		present = present || t->mode == REGION_ALL_IN;
 		if (!is_some(t->mode))
 			continue;
 		some = true;
 		found = solve_key(p, r, key, i, &value);
-		if (found != FOUND_SOME)
+		if (found != REGION_SOME)
 			return found;
 		pair_add(p, w, key, value);
 	}
 	if (absent)
-		return present || some ? FOUND_NONE : FOUND_SOME;
+		return present || some ? REGION_NONE : REGION_SOME;
 	if (present && !some) {
 		found = solve_key(p, r, key, 0, &value);
-		if (found == FOUND_SOME)
+		if (found == REGION_SOME)
 			pair_add(p, w, key, value);
 	}
 	return found;
 }
 
 bool
-region_query(struct prover *p, const struct region *r, struct prover_witness *w)
+region_query(struct region_solver *p, const struct region *r,
+    struct policy_pair *pair, size_t room, size_t *n)
 {
-	w->query_n = 0;
+	struct pairs w = { pair, room, 0 };
+
 	for (uint32_t k = 1; k < p->keys.n; k++) {
 		bool asked = false;
 
-		for (uint32_t i = r->head[DIM_QUERY]; i && !asked;
+		for (uint32_t i = r->head[REGION_QUERY]; i && !asked;
 		     i = term_at(p, i)->next)
 			asked = term_at(p, i)->key == k;
-		if (asked && key_check(p, r, (uint16_t)k, w) != FOUND_SOME)
+		if (asked && key_check(p, r, (uint16_t)k, &w) != REGION_SOME)
 			return false;
 	}
+	*n = w.n;
 	return true;
 }
 
-static enum found
-query_add(struct prover *p, struct region *r, const struct literal *l,
-    enum mode mode)
+static enum region_found
+query_add(struct region_solver *p, struct region *r,
+    const struct region_literal *l, enum region_mode mode)
 {
-	uint32_t head = r->head[DIM_QUERY];
+	uint32_t head = r->head[REGION_QUERY];
 	uint32_t mark = p->terms.n;
-	enum found found = FOUND_WAIT;
+	enum region_found found = REGION_WAIT;
 
-	if (term_add(p, &r->head[DIM_QUERY], l, mode))
+	if (term_add(p, &r->head[REGION_QUERY], l, mode))
 		found = key_check(p, r, l->key, NULL);
-	if (found == FOUND_SOME)
+	if (found == REGION_SOME)
 		return found;
-	r->head[DIM_QUERY] = head;
+	r->head[REGION_QUERY] = head;
 	p->terms.n = mark;
 	return found;
 }
 
 /* --- a term more */
 
-static enum found
-plain_add(struct prover *p, struct region *r, const struct literal *l,
-    enum mode mode)
+static enum region_found
+plain_add(struct region_solver *p, struct region *r,
+    const struct region_literal *l, enum region_mode mode)
 {
-	enum found found = FOUND_SOME;
+	enum region_found found = REGION_SOME;
 	uint32_t value = r->value[l->dim];
 
-	if (set_holds(p, l->set, value_at(p, value)) != (mode == IN)) {
+	if (set_holds(p, l->set, region_value(p, value)) !=
+	    (mode == REGION_IN)) {
 		gather(p, r->head[l->dim]);
-		push(p, mode == IN ? &p->in : &p->out, l->set);
-		found = solve(p, (enum dim)l->dim, &value);
+		push(p, mode == REGION_IN ? &p->in : &p->out, l->set);
+		found = solve(p, (enum region_dim)l->dim, &value);
 	}
-	if (found != FOUND_SOME)
+	if (found != REGION_SOME)
 		return found;
 	if (!term_add(p, &r->head[l->dim], l, mode))
-		return FOUND_WAIT;
+		return REGION_WAIT;
 	r->value[l->dim] = value;
-	return FOUND_SOME;
+	return REGION_SOME;
 }
 
-enum found
-region_add(struct prover *p, struct region *r, const struct literal *l,
-    enum mode mode)
+enum region_found
+region_add(struct region_solver *p, struct region *r,
+    const struct region_literal *l, enum region_mode mode)
 {
-	struct literal same = { .dim = DIM_ADDRESS };
-	enum found found;
+	struct region_literal same = { .dim = REGION_ADDRESS };
+	enum region_found found;
 
-	if (l->dim == DIM_QUERY)
+	if (l->dim == REGION_QUERY)
 		return query_add(p, r, l, mode);
 	found = plain_add(p, r, l, mode);
-	if (found != FOUND_SOME || l->dim != DIM_HOST || mode != IN ||
-	    !set_at(p, l->set)->is_address)
+	if (found != REGION_SOME || l->dim != REGION_HOST ||
+	    mode != REGION_IN || !set_at(p, l->set)->is_address)
 		return found;
 	same.set = set_at(p, l->set)->same;
-	return plain_add(p, r, &same, IN);
+	return plain_add(p, r, &same, REGION_IN);
 }
 
 bool
-region_inside(struct prover *p, const struct region *r, const struct literal *l)
+region_inside(struct region_solver *p, const struct region *r,
+    const struct region_literal *l)
 {
 	for (uint32_t i = r->head[l->dim]; i; i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
 
-		if (l->dim == DIM_QUERY
+		if (l->dim == REGION_QUERY
 			? t->key == l->key && t->mode == l->mode &&
 			    t->set == l->set
-			: t->mode == IN && set_inside(p, t->set, l->set))
+			: t->mode == REGION_IN && set_inside(p, t->set, l->set))
 			return true;
 	}
-	return l->set == SET_ALL && l->dim != DIM_QUERY;
+	return l->set == REGION_ALL && l->dim != REGION_QUERY;
 }
 
 bool
-region_apart(struct prover *p, const struct region *r, const struct literal *l)
+region_apart(struct region_solver *p, const struct region *r,
+    const struct region_literal *l)
 {
-	if (l->dim == DIM_QUERY)
+	if (l->dim == REGION_QUERY)
 		return false;
 	for (uint32_t i = r->head[l->dim]; i; i = term_at(p, i)->next)
-		if (term_at(p, i)->mode == IN &&
+		if (term_at(p, i)->mode == REGION_IN &&
 		    set_apart(p, term_at(p, i)->set, l->set))
 			return true;
 	return false;

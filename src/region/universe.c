@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "prover/inner.h"
+#include "region/inner.h"
 
 enum {
 	DEAD,
@@ -148,14 +148,14 @@ universe_start(void)
 }
 
 unsigned
-universe_step(enum dim dim, unsigned u, uint8_t c)
+universe_step(enum region_dim dim, unsigned u, uint8_t c)
 {
 	switch ((int)dim) {
-	case DIM_HOST:
+	case REGION_HOST:
 		return host_step(u, c);
-	case DIM_PATH:
+	case REGION_PATH:
 		return path_step(u, c);
-	case DIM_PROGRAM:
+	case REGION_PROGRAM:
 		return component_step(u, c);
 	default:
 		return u;
@@ -163,13 +163,13 @@ universe_step(enum dim dim, unsigned u, uint8_t c)
 }
 
 bool
-universe_accepts(enum dim dim, unsigned u)
+universe_accepts(enum region_dim dim, unsigned u)
 {
 	switch ((int)dim) {
-	case DIM_HOST:
-	case DIM_PROGRAM:
+	case REGION_HOST:
+	case REGION_PROGRAM:
 		return u == BODY;
-	case DIM_PATH:
+	case REGION_PATH:
 		return u == BODY || u == EMPTY || u == PIECE;
 	default:
 		return true;
@@ -183,14 +183,14 @@ universe_after_slash(unsigned u)
 }
 
 size_t
-universe_longest(enum dim dim)
+universe_longest(enum region_dim dim)
 {
 	switch ((int)dim) {
-	case DIM_HOST:
+	case REGION_HOST:
 		return POLICY_HOST;
-	case DIM_PATH:
+	case REGION_PATH:
 		return POLICY_PATH;
-	case DIM_PROGRAM:
+	case REGION_PROGRAM:
 		return POLICY_PATTERN - 1;
 	default:
 		return UINT16_MAX;
@@ -198,7 +198,7 @@ universe_longest(enum dim dim)
 }
 
 bool
-universe_holds(enum dim dim, struct span s)
+region_universe_holds(enum region_dim dim, struct span s)
 {
 	unsigned u = START;
 	size_t label = 0;
@@ -206,7 +206,7 @@ universe_holds(enum dim dim, struct span s)
 	for (size_t i = 0; i < s.len && u != DEAD; i++) {
 		u = universe_step(dim, u, s.ptr[i]);
 		label = s.ptr[i] == '.' ? 0 : label + 1;
-		if (dim == DIM_HOST && label > UNIVERSE_LABEL)
+		if (dim == REGION_HOST && label > UNIVERSE_LABEL)
 			return false;
 	}
 	return u != DEAD && universe_accepts(dim, u) &&

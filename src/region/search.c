@@ -24,7 +24,7 @@
  */
 #include <string.h>
 
-#include "prover/inner.h"
+#include "region/inner.h"
 
 enum {
 	SCRATCH = 32 << 10,
@@ -49,8 +49,8 @@ struct side { /* words of a set in a row */
 	uint32_t end;
 };
 
-struct search {
-	enum dim dim;
+struct region_search {
+	enum region_dim dim;
 	uint32_t *ids; /* in, then out */
 	uint32_t in_n;
 	uint32_t out_n;
@@ -86,7 +86,8 @@ static const char byte_order[] =
 /* --- alphabet */
 
 static void
-mention(const struct search *s, const struct prover *p, bool *named)
+mention(const struct region_search *s, const struct region_solver *p,
+    bool *named)
 {
 	for (uint32_t i = 0; i < s->in_n + s->out_n; i++) {
 		const struct set *set = set_at(p, s->ids[i]);
@@ -106,19 +107,19 @@ add_all(bool *named, const char *bytes)
 }
 
 static void
-alphabet_make(struct search *s, const struct prover *p)
+alphabet_make(struct region_search *s, const struct region_solver *p)
 {
 	bool named[256] = { false };
 	bool other = false;
 
 	mention(s, p, named);
-	if (s->dim == DIM_HOST)
+	if (s->dim == REGION_HOST)
 		add_all(named, ".");
-	if (s->dim == DIM_PATH || s->dim == DIM_PROGRAM)
+	if (s->dim == REGION_PATH || s->dim == REGION_PROGRAM)
 		add_all(named, "/");
-	if (s->dim == DIM_PATH && (named['%'] || s->special == MUST_NOT))
+	if (s->dim == REGION_PATH && (named['%'] || s->special == MUST_NOT))
 		add_all(named, "%0123456789ABCDEF");
-	if (s->dim == DIM_TOOL && s->special != FREE)
+	if (s->dim == REGION_TOOL && s->special != FREE)
 		add_all(named, " ?");
 	s->classes = 0;
 	for (const char *c = byte_order; *c; c++) {
@@ -132,7 +133,7 @@ alphabet_make(struct search *s, const struct prover *p)
 /* --- tables */
 
 static void *
-carve(struct search *s, size_t n)
+carve(struct region_search *s, size_t n)
 {
 	void *at;
 
@@ -151,7 +152,8 @@ set_bit(uint64_t *row, uint32_t bit)
 }
 
 static void
-glob_put(struct search *s, const struct policy_glob *g, uint32_t bit, bool out)
+glob_put(struct region_search *s, const struct policy_glob *g, uint32_t bit,
+    bool out)
 {
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint16_t step = g->steps[i];
@@ -191,7 +193,7 @@ words_of(const struct set *set)
 }
 
 static void
-set_put(struct search *s, const struct set *set, uint32_t word, bool out)
+set_put(struct region_search *s, const struct set *set, uint32_t word, bool out)
 {
 	uint32_t bit = word * 64;
 
@@ -202,7 +204,7 @@ set_put(struct search *s, const struct set *set, uint32_t word, bool out)
 }
 
 static void
-close_row(const struct search *s, uint64_t *row)
+close_row(const struct region_search *s, uint64_t *row)
 {
 	bool more = true;
 
@@ -225,7 +227,7 @@ close_row(const struct search *s, uint64_t *row)
 }
 
 static bool
-tables_make(struct search *s, struct prover *p)
+tables_make(struct region_search *s, struct region_solver *p)
 {
 	uint32_t n = s->in_n + s->out_n;
 	size_t row;
@@ -254,7 +256,7 @@ tables_make(struct search *s, struct prover *p)
 
 /* The rest of the scratch: nodes, their rows, slots. */
 static bool
-nodes_make(struct search *s)
+nodes_make(struct region_search *s)
 {
 	size_t row = (size_t)s->words * sizeof(uint64_t);
 	size_t each = row + sizeof(struct node) + 4 * sizeof(uint32_t);
@@ -287,7 +289,7 @@ row_hash(const uint64_t *row, uint32_t n, unsigned u)
 }
 
 static bool
-begin(struct search *s, struct prover *p)
+begin(struct region_search *s, struct region_solver *p)
 {
 	uint32_t word = 0;
 
@@ -314,7 +316,7 @@ begin(struct search *s, struct prover *p)
 
 /* Begin again with more scratch. */
 static bool
-begin_larger(struct search *s, struct prover *p)
+begin_larger(struct region_search *s, struct region_solver *p)
 {
 	do {
 		s->scratch_size *= 8;
@@ -323,7 +325,7 @@ begin_larger(struct search *s, struct prover *p)
 			return false;
 		}
 		if (s->scratch_size > s->scratch_have) {
-			s->scratch = take(p, s->scratch_size, 1);
+			s->scratch = region_take(p, s->scratch_size, 1);
 			s->scratch_have = s->scratch ? s->scratch_size : 0;
 		}
 		if (!s->scratch)
@@ -333,33 +335,34 @@ begin_larger(struct search *s, struct prover *p)
 }
 
 bool
-search_start(struct prover *p, enum dim dim, const struct sides *of)
+search_start(struct region_solver *p, enum region_dim dim,
+    const struct sides *of)
 {
-	struct search *s = p->search;
+	struct region_search *s = p->search;
 
 	if (!s)
-		p->search = s = take(p, 1, sizeof(*s));
+		p->search = s = region_take(p, 1, sizeof(*s));
 	if (!s)
 		return false;
 	s->dim = dim;
 	s->special = FREE;
 	s->in_n = s->out_n = 0;
-	s->ids = take(p, of->in_n + of->out_n, sizeof(*s->ids));
+	s->ids = region_take(p, of->in_n + of->out_n, sizeof(*s->ids));
 	if (!s->ids)
 		return false;
 	for (size_t i = 0; i < of->in_n; i++)
-		if (set_at(p, of->in[i])->form == SET_GLOBS)
+		if (set_at(p, of->in[i])->form == REGION_SET_GLOBS)
 			s->ids[s->in_n++] = of->in[i];
 		else
 			s->special = MUST;
 	for (size_t i = 0; i < of->out_n; i++)
-		if (set_at(p, of->out[i])->form == SET_GLOBS)
+		if (set_at(p, of->out[i])->form == REGION_SET_GLOBS)
 			s->ids[s->in_n + s->out_n++] = of->out[i];
 		else
 			s->special = MUST_NOT;
 	s->scratch_size = SCRATCH;
 	if (s->scratch_have == 0) {
-		s->scratch = take(p, SCRATCH, 1);
+		s->scratch = region_take(p, SCRATCH, 1);
 		s->scratch_have = s->scratch ? SCRATCH : 0;
 	}
 	return s->scratch && (begin(s, p) || begin_larger(s, p));
@@ -369,12 +372,12 @@ search_start(struct prover *p, enum dim dim, const struct sides *of)
 
 /* In all of in, or in one of out. */
 static bool
-accepts(const struct search *s, uint32_t node)
+accepts(const struct region_search *s, uint32_t node)
 {
 	const struct node *n = &s->nodes[node];
 	const uint64_t *row = s->rows + (size_t)node * s->words;
 	bool broken = n->broken ||
-	    (s->dim == DIM_TOOL && (n->depth == 0 || n->depth > STRICT_MAX));
+	    (s->dim == REGION_TOOL && (n->depth == 0 || n->depth > STRICT_MAX));
 
 	if (!universe_accepts(s->dim, n->universe) ||
 	    (s->special != FREE && broken != (s->special == MUST_NOT)))
@@ -394,7 +397,7 @@ accepts(const struct search *s, uint32_t node)
 }
 
 static bool
-is_dead(const struct search *s, const uint64_t *row)
+is_dead(const struct region_search *s, const uint64_t *row)
 {
 	for (uint32_t w = 0; w < s->words; w++)
 		if (row[w] & s->closed[w])
@@ -412,7 +415,7 @@ is_dead(const struct search *s, const uint64_t *row)
 
 /* The row after byte c, behind the last node. */
 static void
-advance(struct search *s, uint32_t node, uint32_t c)
+advance(struct region_search *s, uint32_t node, uint32_t c)
 {
 	const uint64_t *from = s->rows + (size_t)node * s->words;
 	uint64_t *to = s->rows + (size_t)s->n * s->words;
@@ -431,7 +434,7 @@ advance(struct search *s, uint32_t node, uint32_t c)
 
 /* Keep the row behind the last node, unless it is known. */
 static bool
-keep(struct search *s, struct node n)
+keep(struct region_search *s, struct node n)
 {
 	const uint64_t *row = s->rows + (size_t)s->n * s->words;
 	uint32_t *slot = &s->slots[row_hash(row, s->words,
@@ -454,10 +457,11 @@ keep(struct search *s, struct node n)
 }
 
 static void
-spell(const struct search *s, struct prover *p, uint32_t node, struct span *out)
+spell(const struct region_search *s, struct region_solver *p, uint32_t node,
+    struct span *out)
 {
 	size_t n = s->nodes[node].depth;
-	uint8_t *to = take(p, n, 1);
+	uint8_t *to = region_take(p, n, 1);
 
 	if (!to)
 		return;
@@ -468,7 +472,7 @@ spell(const struct search *s, struct prover *p, uint32_t node, struct span *out)
 
 /* One byte further from s->at; true: it ends in the string looked for. */
 static bool
-follow(struct search *s, uint32_t c)
+follow(struct region_search *s, uint32_t c)
 {
 	const struct node *from = &s->nodes[s->at];
 	uint8_t byte = s->alphabet[c];
@@ -480,15 +484,15 @@ follow(struct search *s, uint32_t c)
 	n.universe = (uint8_t)universe_step(s->dim, from->universe, byte);
 	if (!n.universe)
 		return false;
-	if (s->dim == DIM_HOST && byte != '.') {
+	if (s->dim == REGION_HOST && byte != '.') {
 		n.label = (uint8_t)(from->label + 1);
 		if (n.label > UNIVERSE_LABEL)
 			return false;
 	}
 	if (s->special != FREE) {
 		n.broken = n.broken ||
-		    (s->dim == DIM_TOOL ? !tool_byte_is_strict(byte)
-					: universe_after_slash(n.universe));
+		    (s->dim == REGION_TOOL ? !tool_byte_is_strict(byte)
+					   : universe_after_slash(n.universe));
 		if (n.broken && s->special == MUST)
 			return false;
 	}
@@ -498,19 +502,19 @@ follow(struct search *s, uint32_t c)
 	return keep(s, n) && accepts(s, s->n - 1);
 }
 
-enum found
-search_run(struct prover *p, struct span *out)
+enum region_found
+search_run(struct region_solver *p, struct span *out)
 {
-	struct search *s = p->search;
+	struct region_search *s = p->search;
 
 	while (s->at < s->n) {
 		const struct node *at = &s->nodes[s->at];
 
 		if (p->steps >= p->until)
-			return FOUND_WAIT;
+			return REGION_WAIT;
 		if (s->n + s->classes >= s->room) {
 			if (!begin_larger(s, p))
-				return FOUND_NONE;
+				return REGION_NONE;
 			continue;
 		}
 		p->steps += s->classes + s->words * s->classes / 4;
@@ -518,10 +522,10 @@ search_run(struct prover *p, struct span *out)
 			for (uint32_t c = 0; c < s->classes; c++)
 				if (follow(s, c)) {
 					spell(s, p, s->n - 1, out);
-					return FOUND_SOME;
+					return REGION_SOME;
 				}
 		s->at++;
 	}
 	*out = span_of("", 0); /* the plainest string is no string, so last */
-	return accepts(s, 0) ? FOUND_SOME : FOUND_NONE;
+	return accepts(s, 0) ? REGION_SOME : REGION_NONE;
 }

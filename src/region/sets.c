@@ -13,15 +13,15 @@
  */
 #include <string.h>
 
-#include "prover/inner.h"
+#include "region/inner.h"
 
 void *
-take(struct prover *p, size_t n, size_t size)
+region_take(struct region_solver *p, size_t n, size_t size)
 {
 	size_t used = p->arena->used - p->arena_from;
 	void *got = NULL;
 
-	if (n <= PROVER_ARENA / size && used + n * size <= PROVER_ARENA)
+	if (n <= p->arena_most / size && used + n * size <= p->arena_most)
 		got = arena_get(p->arena, n * size + 1);
 	if (!got)
 		p->spent = true;
@@ -29,11 +29,11 @@ take(struct prover *p, size_t n, size_t size)
 }
 
 void *
-pool_add(struct prover *p, struct pool *to)
+region_pool_add(struct region_solver *p, struct region_pool *to)
 {
 	if (to->n == to->room) {
 		uint32_t room = to->room ? to->room * 2 : 8;
-		void *more = take(p, room, to->size);
+		void *more = region_take(p, room, to->size);
 
 		if (!more)
 			return NULL;
@@ -46,14 +46,14 @@ pool_add(struct prover *p, struct pool *to)
 }
 
 const struct set *
-set_at(const struct prover *p, uint32_t id)
+set_at(const struct region_solver *p, uint32_t id)
 {
 	return (const struct set *)p->sets.items + id;
 }
 
 /* --- uses */
 
-bool
+static bool
 uses_hold(const struct policy_capabilities *c, enum policy_use use,
     const struct policy_capabilities *of)
 {
@@ -143,26 +143,26 @@ same_set(const struct set *a, const struct set *b)
 	    a->n != b->n || a->is_address != b->is_address)
 		return false;
 	switch (a->form) {
-	case SET_GLOBS:
+	case REGION_SET_GLOBS:
 		return same_globs(a, b);
-	case SET_RANGES:
+	case REGION_SET_RANGES:
 		return memcmp(a->range, b->range, a->n * sizeof(*a->range)) ==
 		    0;
-	case SET_USES:
+	case REGION_SET_USES:
 		return uses_inside(a->uses, b->uses) &&
 		    uses_inside(b->uses, a->uses);
-	case SET_PLAIN:
-	case SET_STRICT:
+	case REGION_SET_PLAIN:
+	case REGION_SET_STRICT:
 		break;
 	}
 	return true;
 }
 
 static bool
-slots_grow(struct prover *p)
+slots_grow(struct region_solver *p)
 {
 	uint32_t n = p->set_slots_n ? p->set_slots_n * 2 : 64;
-	uint32_t *slots = take(p, n, sizeof(*slots));
+	uint32_t *slots = region_take(p, n, sizeof(*slots));
 
 	if (!slots)
 		return false;
@@ -179,7 +179,7 @@ slots_grow(struct prover *p)
 }
 
 static uint32_t
-intern(struct prover *p, struct set *s)
+intern(struct region_solver *p, struct set *s)
 {
 	uint64_t at;
 	struct set *to;
@@ -188,13 +188,13 @@ intern(struct prover *p, struct set *s)
 	s->hash ^= (uint64_t)s->dim << 3 | s->form;
 	s->hash ^= s->hash >> 31;
 	if (p->sets.n * 2 >= p->set_slots_n && !slots_grow(p))
-		return SET_ALL;
+		return REGION_ALL;
 	for (at = s->hash; (id = p->set_slots[at & (p->set_slots_n - 1)]); at++)
 		if (same_set(set_at(p, id), s))
 			return id;
-	to = pool_add(p, &p->sets);
+	to = region_pool_add(p, &p->sets);
 	if (!to)
-		return SET_ALL;
+		return REGION_ALL;
 	*to = *s;
 	id = p->sets.n - 1;
 	p->set_slots[at & (p->set_slots_n - 1)] = id;
@@ -210,7 +210,7 @@ is_everything(const struct policy_glob *g)
 }
 
 void
-sort_pointers(const void **list, const void **room, size_t n,
+region_sort(const void **list, const void **room, size_t n,
     int (*compare)(const void *a, const void *b))
 {
 	size_t half = n / 2;
@@ -219,8 +219,8 @@ sort_pointers(const void **list, const void **room, size_t n,
 
 	if (n < 2)
 		return;
-	sort_pointers(list, room, half, compare);
-	sort_pointers(list + half, room, n - half, compare);
+	region_sort(list, room, half, compare);
+	region_sort(list + half, room, n - half, compare);
 	memcpy(room, list, n * sizeof(*list));
 	for (size_t to = 0; to < n; to++)
 		if (k == n || (i < half && compare(room[i], room[k]) <= 0))
@@ -229,7 +229,7 @@ sort_pointers(const void **list, const void **room, size_t n,
 			list[to] = room[k++];
 }
 
-int
+static int
 span_compare(struct span a, struct span b)
 {
 	size_t n = a.len < b.len ? a.len : b.len;
@@ -247,22 +247,22 @@ by_text(const void *a, const void *b)
 
 /* Globs in the order of their texts, so that lists compare as sets. */
 uint32_t
-set_globs(struct prover *p, enum dim dim, const struct policy_glob *const *glob,
-    size_t n)
+region_set_globs(struct region_solver *p, enum region_dim dim,
+    const struct policy_glob *const *glob, size_t n)
 {
-	struct set s = { .dim = dim, .form = SET_GLOBS, .finite = true };
-	const void **list = take(p, 2 * n, sizeof(*list));
+	struct set s = { .dim = dim, .form = REGION_SET_GLOBS, .finite = true };
+	const void **list = region_take(p, 2 * n, sizeof(*list));
 
 	if (!list)
-		return SET_ALL;
+		return REGION_ALL;
 	for (size_t i = 0; i < n; i++) {
 		if (is_everything(glob[i]))
-			return SET_ALL;
+			return REGION_ALL;
 		list[i] = glob[i];
 		s.finite = s.finite && glob[i]->literal;
 	}
 	p->steps += n;
-	sort_pointers(list, list + n, n, by_text);
+	region_sort(list, list + n, n, by_text);
 	for (size_t i = 0; i < n; i++) {
 		const struct policy_glob *g = list[i];
 
@@ -276,20 +276,22 @@ set_globs(struct prover *p, enum dim dim, const struct policy_glob *const *glob,
 }
 
 uint32_t
-set_of_globs(struct prover *p, enum dim dim, const struct policy_globs *globs)
+region_set_of_globs(struct region_solver *p, enum region_dim dim,
+    const struct policy_globs *globs)
 {
-	const struct policy_glob **list = take(p, globs->n, sizeof(*list));
+	const struct policy_glob **list =
+	    region_take(p, globs->n, sizeof(*list));
 
 	for (size_t i = 0; list && i < globs->n; i++)
 		list[i] = &globs->glob[i];
-	return list ? set_globs(p, dim, list, globs->n) : SET_ALL;
+	return list ? region_set_globs(p, dim, list, globs->n) : REGION_ALL;
 }
 
 uint32_t
-set_host(struct prover *p, const struct policy_host *h)
+region_set_host(struct region_solver *p, const struct policy_host *h)
 {
-	struct set s = { .dim = DIM_HOST,
-		.form = SET_GLOBS,
+	struct set s = { .dim = REGION_HOST,
+		.form = REGION_SET_GLOBS,
 		.finite = h->kind != POLICY_HOST_GLOB,
 		.is_address = h->kind == POLICY_HOST_ADDRESS,
 		.n = 1 };
@@ -297,27 +299,27 @@ set_host(struct prover *p, const struct policy_host *h)
 	struct policy_range *only;
 
 	if (h->kind == POLICY_HOST_NONE)
-		return SET_ALL;
-	list = take(p, 1, sizeof(const void *));
-	only = s.is_address ? take(p, 1, sizeof(*only)) : NULL;
+		return REGION_ALL;
+	list = region_take(p, 1, sizeof(const void *));
+	only = s.is_address ? region_take(p, 1, sizeof(*only)) : NULL;
 	if (p->spent)
-		return SET_ALL;
+		return REGION_ALL;
 	list[0] = &h->glob;
 	s.glob = list;
 	if (only) {
 		*only = (struct policy_range){ h->address, h->address };
-		s.same = set_ranges(p, DIM_ADDRESS, only, 1);
+		s.same = region_set_ranges(p, REGION_ADDRESS, only, 1);
 	}
 	s.hash = mix(s.is_address, h->glob.text.ptr, h->glob.text.len);
 	return intern(p, &s);
 }
 
 uint32_t
-set_ranges(struct prover *p, enum dim dim, const struct policy_range *range,
-    size_t n)
+region_set_ranges(struct region_solver *p, enum region_dim dim,
+    const struct policy_range *range, size_t n)
 {
 	struct set s = { .dim = dim,
-		.form = SET_RANGES,
+		.form = REGION_SET_RANGES,
 		.n = (uint32_t)n,
 		.range = range };
 
@@ -326,9 +328,11 @@ set_ranges(struct prover *p, enum dim dim, const struct policy_range *range,
 }
 
 uint32_t
-set_uses(struct prover *p, const struct policy_capabilities *c)
+region_set_uses(struct region_solver *p, const struct policy_capabilities *c)
 {
-	struct set s = { .dim = DIM_USE, .form = SET_USES, .uses = c };
+	struct set s = { .dim = REGION_USE,
+		.form = REGION_SET_USES,
+		.uses = c };
 
 	s.hash = mix(c->max_body, c->provider.ptr, c->provider.len);
 	s.hash = mix(s.hash, c->signing_service.ptr, c->signing_service.len);
@@ -339,10 +343,10 @@ set_uses(struct prover *p, const struct policy_capabilities *c)
 }
 
 const struct policy_glob *
-glob_literal(struct prover *p, struct span s)
+region_glob_literal(struct region_solver *p, struct span s)
 {
-	struct policy_glob *g = take(p, 1, sizeof(*g));
-	uint16_t *steps = take(p, s.len, sizeof(*steps));
+	struct policy_glob *g = region_take(p, 1, sizeof(*g));
+	uint16_t *steps = region_take(p, s.len, sizeof(*steps));
 
 	if (!g || !steps)
 		return NULL;
@@ -356,26 +360,29 @@ glob_literal(struct prover *p, struct span s)
 }
 
 uint32_t
-set_literals(struct prover *p, enum dim dim, const struct span *s, size_t n)
+region_set_literals(struct region_solver *p, enum region_dim dim,
+    const struct span *s, size_t n)
 {
-	const struct policy_glob **list = take(p, n, sizeof(const void *));
+	const struct policy_glob **list =
+	    region_take(p, n, sizeof(const void *));
 
 	for (size_t i = 0; list && i < n; i++)
-		list[i] = glob_literal(p, s[i]);
-	return p->spent ? SET_ALL : set_globs(p, dim, list, n);
+		list[i] = region_glob_literal(p, s[i]);
+	return p->spent ? REGION_ALL : region_set_globs(p, dim, list, n);
 }
 
 uint32_t
-set_never(struct prover *p)
+set_never(struct region_solver *p)
 {
 	const struct span never[] = { SPAN_LIT("localhost"),
 		SPAN_LIT("metadata.google.internal") };
 
-	return set_literals(p, DIM_HOST, never, NELEM(never));
+	return region_set_literals(p, REGION_HOST, never, NELEM(never));
 }
 
 uint32_t
-set_form(struct prover *p, enum dim dim, enum set_form form)
+region_set_form(struct region_solver *p, enum region_dim dim,
+    enum region_form form)
 {
 	struct set s = { .dim = dim, .form = form };
 
@@ -401,7 +408,7 @@ is_strict(struct span s)
 	return s.len > 0 && s.len <= STRICT_MAX;
 }
 
-bool
+static bool
 path_escapes_slash(struct span s)
 {
 	for (size_t i = 0; i + 2 < s.len; i++)
@@ -411,27 +418,27 @@ path_escapes_slash(struct span s)
 }
 
 bool
-set_holds(struct prover *p, uint32_t id, const struct value *v)
+set_holds(struct region_solver *p, uint32_t id, const struct region_value *v)
 {
 	const struct set *s = set_at(p, id);
 
 	p->steps++;
-	if (id == SET_ALL)
+	if (id == REGION_ALL)
 		return true;
 	switch (s->form) {
-	case SET_GLOBS:
+	case REGION_SET_GLOBS:
 		for (uint32_t i = 0; i < s->n; i++)
 			if (policy_glob_match(s->glob[i], v->s))
 				return true;
 		p->steps += s->n / 8;
 		return false;
-	case SET_RANGES:
+	case REGION_SET_RANGES:
 		return ranges_hold(s, v->a);
-	case SET_USES:
+	case REGION_SET_USES:
 		return uses_hold(s->uses, v->use, v->of);
-	case SET_PLAIN:
+	case REGION_SET_PLAIN:
 		return !path_escapes_slash(v->s);
-	case SET_STRICT:
+	case REGION_SET_STRICT:
 		return is_strict(v->s);
 	}
 	return false;
@@ -440,7 +447,7 @@ set_holds(struct prover *p, uint32_t id, const struct value *v)
 /* --- at once */
 
 struct span
-glob_head(const struct policy_glob *g)
+region_glob_head(const struct policy_glob *g)
 {
 	uint32_t n = 0;
 
@@ -482,15 +489,16 @@ glob_inside(const struct policy_glob *a, const struct policy_glob *b)
 		return false;
 	/* "/x/[**]" holds all that begin like it; "[**].x", names that end so:
 	 * what is before is never empty. */
-	head = glob_head(b);
+	head = region_glob_head(b);
 	at_end = b->separator == '.';
 	return head.len == b->n - 1 && b->separator &&
 	    b->steps[at_end ? 0 : b->n - 1] == POLICY_STEP_ANY &&
-	    head.len <= glob_head(a).len && agree(head, glob_head(a), at_end);
+	    head.len <= region_glob_head(a).len &&
+	    agree(head, region_glob_head(a), at_end);
 }
 
 static bool
-globs_inside(struct prover *p, const struct set *a, const struct set *b)
+globs_inside(struct region_solver *p, const struct set *a, const struct set *b)
 {
 	for (uint32_t i = 0; i < a->n; i++) {
 		uint32_t k = 0;
@@ -525,34 +533,34 @@ ranges_inside(const struct set *a, const struct set *b)
 }
 
 bool
-set_inside(struct prover *p, uint32_t a, uint32_t b)
+set_inside(struct region_solver *p, uint32_t a, uint32_t b)
 {
 	const struct set *x = set_at(p, a);
 	const struct set *y = set_at(p, b);
 
 	p->steps++;
-	if (a == b || b == SET_ALL)
+	if (a == b || b == REGION_ALL)
 		return true;
-	if (a == SET_ALL || x->form != y->form)
+	if (a == REGION_ALL || x->form != y->form)
 		return false;
 	switch (x->form) {
-	case SET_GLOBS:
+	case REGION_SET_GLOBS:
 		return x->is_address == y->is_address && globs_inside(p, x, y);
-	case SET_RANGES:
+	case REGION_SET_RANGES:
 		return ranges_inside(x, y);
-	case SET_USES:
+	case REGION_SET_USES:
 		return uses_inside(x->uses, y->uses);
-	case SET_PLAIN:
-	case SET_STRICT:
+	case REGION_SET_PLAIN:
+	case REGION_SET_STRICT:
 		break;
 	}
 	return false;
 }
 
 static bool
-globs_apart(struct prover *p, const struct set *a, const struct set *b)
+globs_apart(struct region_solver *p, const struct set *a, const struct set *b)
 {
-	bool at_end = a->dim == DIM_HOST;
+	bool at_end = a->dim == REGION_HOST;
 
 	p->steps += a->n * b->n / 4;
 	if (a->is_address != b->is_address)
@@ -562,10 +570,10 @@ globs_apart(struct prover *p, const struct set *a, const struct set *b)
 			const struct policy_glob *x = a->glob[i];
 			const struct policy_glob *y = b->glob[k];
 
-			if (x->literal ? policy_glob_match(y, x->text)
-				: y->literal
-				? policy_glob_match(x, y->text)
-				: agree(glob_head(x), glob_head(y), at_end))
+			if (x->literal       ? policy_glob_match(y, x->text)
+				: y->literal ? policy_glob_match(x, y->text)
+					     : agree(region_glob_head(x),
+						   region_glob_head(y), at_end))
 				return false;
 		}
 	return true;
@@ -588,15 +596,15 @@ ranges_apart(const struct set *a, const struct set *b)
 }
 
 bool
-set_apart(struct prover *p, uint32_t a, uint32_t b)
+set_apart(struct region_solver *p, uint32_t a, uint32_t b)
 {
 	const struct set *x = set_at(p, a);
 	const struct set *y = set_at(p, b);
 
 	p->steps++;
-	if (a == b || a == SET_ALL || b == SET_ALL || x->form != y->form)
+	if (a == b || a == REGION_ALL || b == REGION_ALL || x->form != y->form)
 		return false;
-	if (x->form == SET_GLOBS)
+	if (x->form == REGION_SET_GLOBS)
 		return globs_apart(p, x, y);
-	return x->form == SET_RANGES && ranges_apart(x, y);
+	return x->form == REGION_SET_RANGES && ranges_apart(x, y);
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the room. From the ground up:
+ *
+ *	universe.c  the strings that requests may have
+ *	sets.c      sets of values of one dimension, each with a number
+ *	search.c    strings: the shortest one in some sets and not in others
+ *	solve.c     any dimension: the same question, answered once; regions
+ */
+#ifndef REGION_INNER_H
+#define REGION_INNER_H
+
+#include "region/region.h"
+
+/* --- universe.c */
+
+enum {
+	STRICT_MAX = 128,    /* bytes of a strict tool name */
+	UNIVERSE_LABEL = 63, /* of a label of a host */
+};
+
+/* States of an automaton; 0 is dead. */
+unsigned universe_start(void);
+unsigned universe_step(enum region_dim dim, unsigned u, uint8_t c);
+bool universe_accepts(enum region_dim dim, unsigned u);
+/* The last bytes of a path were %2F. */
+bool universe_after_slash(unsigned u);
+size_t universe_longest(enum region_dim dim);
+bool tool_byte_is_strict(uint8_t c);
+
+/* --- sets.c */
+
+struct set {
+	enum region_dim dim;
+	enum region_form form;
+	bool finite;     /* globs that are all literal */
+	bool is_address; /* a host that is no name */
+	uint32_t same;   /* then: the set of that one address */
+	uint32_t n;
+	uint64_t hash;
+	const struct policy_glob *const *glob;
+	const struct policy_range *range;
+	const struct policy_capabilities *uses;
+};
+
+const struct set *set_at(const struct region_solver *p, uint32_t id);
+bool set_holds(struct region_solver *p, uint32_t id,
+    const struct region_value *v);
+/* Cheap, and sound: false may mean "not seen at once". */
+bool set_inside(struct region_solver *p, uint32_t a, uint32_t b);
+bool set_apart(struct region_solver *p, uint32_t a, uint32_t b);
+/* Hosts that are never dialled. */
+uint32_t set_never(struct region_solver *p);
+bool uses_serve(const struct policy_capabilities *c, enum policy_use use);
+
+/* --- search.c */
+
+struct sides { /* sets that must, and that must not, hold the value */
+	const uint32_t *in;
+	size_t in_n;
+	const uint32_t *out;
+	size_t out_n;
+};
+/* Begin; the sides are copied. False: p is spent. */
+bool search_start(struct region_solver *p, enum region_dim dim,
+    const struct sides *of);
+/* Some steps of it; *s is the shortest, in the arena. */
+enum region_found search_run(struct region_solver *p, struct span *s);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sets of requests. A set constrains one dimension of a request (its host, its
+ * path, ...); a region is a product of intersections of sets and of their
+ * complements. One question is answered, exactly: is a region empty, and if
+ * not, what is in it?
+ *
+ * Nothing recurses over input and nothing loops over it without counting
+ * steps. What takes long is a search, which the solver keeps: whoever asked is
+ * told WAIT, lets it run (region_run()) and asks again. Pure; all memory is
+ * the solver's arena, and when that is out `spent` is set for good.
+ */
+#ifndef REGION_REGION_H
+#define REGION_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "policy/policy.h"
+
+enum region_dim {
+	REGION_HOST,
+	REGION_PORT,
+	REGION_PATH,
+	REGION_METHOD, /* of HTTP */
+	REGION_RPC,    /* method of JSON-RPC and MCP */
+	REGION_TOOL,
+	REGION_QUERY, /* values; terms name their key too */
+	REGION_PROGRAM,
+	REGION_ADDRESS,
+	REGION_USE,
+	REGION_DIMS,
+};
+
+enum region_form {
+	REGION_SET_GLOBS,  /* strings that one of the globs matches */
+	REGION_SET_PLAIN,  /* paths without %2F */
+	REGION_SET_STRICT, /* tools named [A-Za-z0-9_.-]{1,128} */
+	REGION_SET_RANGES, /* ports (in .low), addresses */
+	REGION_SET_USES,   /* what an endpoint's capabilities serve */
+};
+
+enum {
+	REGION_ALL = 0, /* the set of everything */
+};
+
+enum region_found {
+	REGION_SOME,
+	REGION_NONE,
+	REGION_WAIT,
+};
+
+/* How a term constrains; the query's speak of the values of a key. */
+enum region_mode {
+	REGION_IN,
+	REGION_OUT,
+	REGION_ALL_IN, /* key present, all values in */
+	REGION_ABSENT, /* no such key */
+	REGION_SOME_OUT,
+	REGION_SOME_IN,
+	REGION_NONE_IN, /* all values not in; absent will do */
+};
+
+/* Growable list in the arena. */
+struct region_pool {
+	void *items;
+	uint32_t n;
+	uint32_t room;
+	uint32_t size; /* of an item */
+};
+
+struct region_search;
+
+struct region_solver {
+	struct arena *arena;
+	size_t arena_from;
+	size_t arena_most; /* bytes of it to take */
+	bool spent;
+	bool searching;
+	uint64_t steps; /* taken; a step is some 30 ns */
+	uint64_t until; /* where region_run() pauses */
+	struct region_pool sets;
+	uint32_t *set_slots; /* by hash, numbers */
+	uint32_t set_slots_n;
+	struct region_pool keys; /* struct span: of queries, from 1 */
+	struct region_pool terms;
+	struct region_pool values;
+	struct region_pool memo;
+	uint32_t *memo_slots;
+	uint32_t memo_slots_n;
+	struct region_search *search;
+	struct region_pool asked; /* what it looks for */
+	uint64_t asked_hash;
+	struct region_pool in; /* sides of the question at hand */
+	struct region_pool out;
+};
+
+void region_solver_init(struct region_solver *s, struct arena *a, size_t most);
+/* Go on searching; true: there is an answer, ask again. */
+bool region_run(struct region_solver *s);
+/* Zeroed memory; NULL, and s->spent. */
+void *region_take(struct region_solver *s, size_t n, size_t size);
+void *region_pool_add(struct region_solver *s, struct region_pool *to);
+/* Stable; room has n places. */
+void region_sort(const void **list, const void **room, size_t n,
+    int (*compare)(const void *a, const void *b));
+
+/*
+ * Numbers of sets; equal sets have equal numbers. REGION_ALL also when s is
+ * spent. What is pointed to must outlive s.
+ */
+uint32_t region_set_globs(struct region_solver *s, enum region_dim dim,
+    const struct policy_glob *const *glob, size_t n);
+uint32_t region_set_of_globs(struct region_solver *s, enum region_dim dim,
+    const struct policy_globs *globs);
+uint32_t region_set_literals(struct region_solver *s, enum region_dim dim,
+    const struct span *text, size_t n);
+uint32_t region_set_host(struct region_solver *s, const struct policy_host *h);
+uint32_t region_set_ranges(struct region_solver *s, enum region_dim dim,
+    const struct policy_range *range, size_t n);
+uint32_t region_set_uses(struct region_solver *s,
+    const struct policy_capabilities *c);
+uint32_t region_set_form(struct region_solver *s, enum region_dim dim,
+    enum region_form form);
+const struct policy_glob *region_glob_literal(struct region_solver *s,
+    struct span text);
+/* The literal bytes a glob begins with (hosts: ends with). */
+struct span region_glob_head(const struct policy_glob *g);
+/* The number of a key of queries. */
+uint16_t region_key(struct region_solver *s, struct span key);
+
+/* Strings of that dimension that requests may have. */
+bool region_universe_holds(enum region_dim dim, struct span text);
+
+/* --- regions */
+
+struct region_value {
+	struct span s;
+	struct policy_address a;
+	enum policy_use use;
+	const struct policy_capabilities *of;
+};
+
+/* Lists of terms, and per dimension a value that fulfils them. */
+struct region {
+	uint32_t head[REGION_DIMS];
+	uint32_t value[REGION_DIMS];
+};
+
+struct region_literal {
+	uint32_t set;
+	uint16_t key;
+	uint8_t dim;
+	uint8_t mode; /* IN; of a query ALL_IN or SOME_IN */
+};
+
+/* Nothing demanded; values are the plainest. */
+void region_init(struct region *r);
+/*
+ * Narrow r. WAIT: a search runs, or s is spent; nothing has changed. NONE: it
+ * would be empty. Terms are dropped by setting s->terms.n back.
+ */
+enum region_found region_add(struct region_solver *s, struct region *r,
+    const struct region_literal *l, enum region_mode mode);
+/* Seen at once: r is inside the literal, or has nothing in it. */
+bool region_inside(struct region_solver *s, const struct region *r,
+    const struct region_literal *l);
+bool region_apart(struct region_solver *s, const struct region *r,
+    const struct region_literal *l);
+const struct region_value *region_value(const struct region_solver *s,
+    uint32_t id);
+/* A query that fulfils r, at most `room` pairs of it. False: WAIT. */
+bool region_query(struct region_solver *s, const struct region *r,
+    struct policy_pair *pair, size_t room, size_t *n);
+
+#endif
