@@ -235,32 +235,42 @@ port_ready(struct watch *w, unsigned events)
 		woke(m, &frame);
 }
 
+/* The VMM's last words, whole lines of them, printable. */
+static void
+last_words(struct machine *m, char *said, size_t size)
+{
+	uint8_t tail[180];
+	size_t n = console_tail(&m->stderr_tail, tail, sizeof(tail));
+	struct span s = span_of(tail, n);
+
+	if (n == sizeof(tail) && span_find(s, '\n') + 1 < n)
+		s = span_from(s, span_find(s, '\n') + 1);
+	while (s.len > 0 && s.ptr[s.len - 1] == '\n')
+		s.len--;
+	for (size_t i = 0; i < n; i++)
+		if (tail[i] == '\n')
+			tail[i] = ' ';
+	text_escape(s, said, size);
+}
+
 /* Why it ended, in the VMM's words if it had any. */
 static void
 explain_end(struct machine *m, int status)
 {
-	uint8_t tail[120];
-	char said[150];
-	size_t n;
+	char said[190];
 
 	if (m->killed || m->why.code != FAULT_NONE ||
 	    (WIFEXITED(status) && (m->stopping || WEXITSTATUS(status) == 0)))
 		return;
-	n = console_tail(&m->stderr_tail, tail, sizeof(tail));
-	for (size_t i = 0; i < n; i++)
-		if (tail[i] == '\n')
-			tail[i] = ' ';
-	while (n > 0 && tail[n - 1] == ' ')
-		n--;
-	text_escape(span_of(tail, n), said, sizeof(said));
+	last_words(m, said, sizeof(said));
 	if (WIFSIGNALED(status))
 		(void)fault_set(&m->why, FAULT_LOST,
 		    "the VMM was ended by signal %d%s%s", WTERMSIG(status),
-		    n ? ": " : "", said);
+		    said[0] ? ": " : "", said);
 	else
 		(void)fault_set(&m->why, FAULT_LOST,
 		    "the VMM ended with status %d%s%s", WEXITSTATUS(status),
-		    n ? ": " : "", said);
+		    said[0] ? ": " : "", said);
 }
 
 static void
