@@ -268,25 +268,27 @@ has_method(const struct policy_rule *rule, const char *method)
 }
 
 static void
+put_method(struct making *m, struct span method)
+{
+	const struct span all[] = { method, SPAN_LIT("HEAD") };
+
+	put(m, REGION_METHOD,
+	    region_set_literals(&m->p->s, REGION_METHOD, all,
+		span_is(method, "GET") ? 2 : 1));
+}
+
+static void
 rest_make(struct making *m, const struct policy_rule *rule)
 {
-	static const char *const as[] = { [ACT_UPGRADE] = "GET",
-		[ACT_FRAME] = "GET",
-		[ACT_RPC] = "POST",
-		[ACT_CALL] = "POST",
-		[ACT_METHOD] = "POST",
-		[ACT_STREAM] = "GET",
-		[ACT_ANSWER] = "POST" };
-	struct span method[] = { rule->method, SPAN_LIT("HEAD") };
+	bool get = m->act == ACT_UPGRADE || m->act == ACT_FRAME ||
+	    m->act == ACT_STREAM;
 
-	if (m->act != ACT_HTTP && !has_method(rule, as[m->act]))
+	if (m->act != ACT_HTTP && !has_method(rule, get ? "GET" : "POST"))
 		return;
 	(void)box_begin(m);
 	put_head(m);
 	if (m->act == ACT_HTTP && rule->method.len > 0)
-		put(m, REGION_METHOD,
-		    region_set_literals(&m->p->s, REGION_METHOD, method,
-			span_is(rule->method, "GET") ? 2 : 1));
+		put_method(m, rule->method);
 	put_http(m, rule);
 	box_end(m, rule);
 }

@@ -59,7 +59,7 @@ meet(struct prover *p, struct frame *f, const struct box *b)
 	uint32_t mark = p->s.terms.n;
 	enum region_found found = REGION_SOME;
 
-	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++)
+	for (uint16_t i = 0; i < b->n; i++)
 		if (region_apart(&p->s, &f->whole, &l[i]))
 			return REGION_NONE;
 	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++)

@@ -121,8 +121,9 @@ struct walk {
 static void
 climb(struct walk *w)
 {
-	while (w->n > 0 && w->out[--w->n] != '/')
-		continue;
+	while (w->n > 0 && w->out[w->n - 1] != '/')
+		w->n--;
+	w->n -= w->n > 0;
 }
 
 /* The link at out, in its place; false: one too many, or too long. */

@@ -225,11 +225,12 @@ enter_box(struct prover *p)
 	struct network *n = &p->network;
 	const struct span call = SPAN_LIT("tools/call");
 	struct region_literal not_call = { .dim = REGION_RPC };
-	enum region_found found;
 
 	p->s.terms.n = 1;
 	region_init(&n->region);
 	if (n->act == ACT_METHOD) {
+		enum region_found found;
+
 		not_call.set = region_set_literals(&p->s, REGION_RPC, &call, 1);
 		found = region_add(&p->s, &n->region, &not_call, REGION_OUT);
 		if (found != REGION_SOME)

@@ -153,84 +153,54 @@ link_find(const struct prover_image *image, const char *path, size_t n)
 	return NULL;
 }
 
-/* out: path with its first link replaced. 0: there is none, -1: no room. */
-static int
-follow(const struct prover_image *image, const char *path, char *out,
-    size_t size)
+/* Where path leads; out holds LIMIT_PATH bytes. */
+static bool
+walk(const struct prover_image *image, const char *path, int links, char *out)
 {
-	size_t n = strlen(path);
+	char next[LIMIT_PATH];
+	size_t n = 0;
 
-	for (size_t end = 1; end <= n; end++) {
+	for (size_t len; *(path += strspn(path, "/")); path += len) {
+		size_t folder = n;
 		const struct prover_link *l;
-		const char *slash;
 
-		if (path[end] != '/' && path[end] != '\0')
+		len = strcspn(path, "/");
+		if (len == 2 && memcmp(path, "..", 2) == 0) {
+			while (n > 0 && out[n - 1] != '/')
+				n--;
+			n -= n > 0;
 			continue;
-		l = link_find(image, path, end);
+		}
+		if (n + len + 2 > sizeof(next))
+			return false;
+		if (len == 1 && *path == '.')
+			continue;
+		out[n++] = '/';
+		memcpy(out + n, path, len);
+		n += len;
+		l = link_find(image, out, n);
 		if (!l)
 			continue;
-		for (slash = path + end; *--slash != '/';)
-			continue;
-		return text_fmt(out, size, "%.*s/%.*s%s",
-			   l->target.len > 0 && l->target.ptr[0] == '/'
-			       ? 0
-			       : (int)(slash - path),
-			   path, (int)l->target.len,
-			   (const char *)l->target.ptr, path + end)
-		    ? 1
-		    : -1;
-	}
-	return 0;
-}
-
-/* Components before the first ".." are no links: region_take both away. */
-static bool
-shorten(const struct prover_image *image, char *path)
-{
-	size_t n = 0;
-	bool more = false;
-
-	for (const char *at = path; *at;) {
-		size_t len;
-
-		while (*at == '/')
-			at++;
-		len = strcspn(at, "/");
-		if (len == 2 && memcmp(at, "..", 2) == 0 && !more) {
-			while (n > 0 && path[--n] != '/')
-				continue;
-		} else if (len > 0 && !(len == 1 && *at == '.')) {
-			path[n++] = '/';
-			memmove(path + n, at, len);
-			n += len;
-			more = more || link_find(image, path, n);
-		}
-		at += len;
+		if (span_starts(l->target, "/"))
+			folder = 0;
+		return links < LINKS_MOST &&
+		    text_fmt(next, sizeof(next), "%.*s/%.*s%s", (int)folder,
+			out, (int)l->target.len, (const char *)l->target.ptr,
+			path + len) &&
+		    walk(image, next, links + 1, out);
 	}
 	if (n == 0)
-		path[n++] = '/';
-	path[n] = '\0';
-	return more;
+		out[n++] = '/';
+	out[n] = '\0';
+	return true;
 }
 
 static bool
 resolve(const struct prover_image *image, struct span path, char *out)
 {
-	char room[LIMIT_PATH];
+	char text[LIMIT_PATH];
 
-	if (!text_copy(out, LIMIT_PATH, path))
-		return false;
-	for (int i = 0; i < LINKS_MOST; i++) {
-		int found;
-
-		if (!shorten(image, out))
-			return true;
-		found = follow(image, out, room, sizeof(room));
-		if (found < 0)
-			return false;
-		memcpy(out, room, sizeof(room));
-	}
-	return false;
+	return text_copy(text, sizeof(text), path) && walk(image, text, 0, out);
 }
 
 /* --- endpoints */

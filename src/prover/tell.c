@@ -133,21 +133,22 @@ witness_make(struct prover *p, const struct region *r, enum act act,
 
 /* The plainest values of the child's box, where they still do. */
 static void
-witness_plain(struct prover *p, const struct region *box,
+witness_plain(struct prover *p, const struct region *left,
     enum policy_host_kind kind, struct prover_witness *w)
 {
+	const struct region *box = &p->network.region;
+	bool named = kind == POLICY_HOST_NAME || kind == POLICY_HOST_GLOB;
+
 	for (int dim = 0; dim < REGION_DIMS; dim++) {
 		struct prover_witness tried = *w;
-		bool place = dim == REGION_HOST || dim == REGION_ADDRESS;
 
 		/* A host that is an address is dialled at it: leave both. */
-		if (place && kind != POLICY_HOST_NAME &&
-		    kind != POLICY_HOST_GLOB)
+		if (box->value[dim] == left->value[dim] ||
+		    (!named && (dim == REGION_HOST || dim == REGION_ADDRESS)))
 			continue;
 		value_put(&tried, (enum region_dim)dim,
 		    region_value(&p->s, box->value[dim]));
-		if (memcmp(&tried, w, sizeof(tried)) != 0 &&
-		    is_excess(p, &tried))
+		if (is_excess(p, &tried))
 			*w = tried;
 	}
 	for (size_t i = w->query_n; i-- > 0;) {
@@ -235,65 +236,39 @@ nearest_find(struct prover *p, const struct prover_witness *w)
 	return best;
 }
 
-/* The rule of an endpoint to narrow to: the first. */
+/* What the nearest endpoint would take. */
 static void
-rule_hint(const struct policy_entry *entry, const struct policy_endpoint *e,
-    char *out, size_t size)
+hint_nearest(struct prover_result *r, const struct nearest *at)
 {
-	struct policy_box b = { entry, e, e->allows.n ? e->allows.rule : NULL,
-		false };
+	static const char *const hints[] = {
+		[POLICY_NO_ENDPOINT] =
+		    "remove it, or narrow it to hosts and ports of the parent",
+		[POLICY_NO_PROGRAM] =
+		    "narrow binaries to those of the parent, as ",
+		[POLICY_NO_ADDRESS] = "narrow allowed_ips to the parent's, or "
+				      "write [public]",
+		[POLICY_NO_KIND] = "write the parent's protocol, ",
+		[POLICY_NO_RULE] = "narrow it to what the parent allows, as ",
+		[POLICY_NO_CAPABILITY] = "leave out the credential or body "
+					 "option that the parent does not have",
+	};
+	const struct policy_endpoint *e = at->endpoint;
+	char text[200] = "";
 
-	if (e->encoded_slash)
-		b.rule = NULL;
-	pattern_say(&b, out, size);
-}
-
-static void
-hint_nearest(struct prover *p, const struct nearest *at)
-{
-	struct prover_result *r = &p->result;
-	char text[160];
-	char address[POLICY_ADDRESS];
-
-	switch ((int)at->reason) {
-	case POLICY_NO_PROGRAM:
+	if (at->entry && at->reason == POLICY_NO_PROGRAM)
 		text_escape(at->entry->programs[0].glob.text, text,
 		    sizeof(text));
-		(void)text_fmt(r->hint, sizeof(r->hint),
-		    "narrow binaries to those of the parent, as %s", text);
-		break;
-	case POLICY_NO_ADDRESS:
-		policy_address_format(at->endpoint->addresses.n
-			? at->endpoint->addresses.range[0].first
-			: r->witness.address,
-		    address);
-		(void)text_fmt(r->hint, sizeof(r->hint), "%s%s",
-		    at->endpoint->allowed.n
-			? "write the parent's allowed_ips, from "
-			: "write allowed_ips: [public]",
-		    at->endpoint->allowed.n ? address : "");
-		break;
-	case POLICY_NO_KIND:
-		(void)text_fmt(r->hint, sizeof(r->hint),
-		    "write protocol %s, as the parent",
-		    policy_kind_name(at->endpoint->kind));
-		break;
-	case POLICY_NO_RULE:
-		rule_hint(at->entry, at->endpoint, text, sizeof(text));
-		(void)text_fmt(r->hint, sizeof(r->hint),
-		    "narrow it to what the parent allows, as %s", text);
-		break;
-	case POLICY_NO_CAPABILITY:
-		(void)text_fmt(r->hint, sizeof(r->hint),
-		    "leave out the credential or body option that the parent "
-		    "does not have");
-		break;
-	default:
-		(void)text_fmt(r->hint, sizeof(r->hint),
-		    "remove the endpoint, or narrow it to a host and port of "
-		    "the parent");
-		break;
-	}
+	if (e && at->reason == POLICY_NO_KIND)
+		(void)text_fmt(text, sizeof(text), "%s",
+		    policy_kind_name(e->kind));
+	if (e && at->reason == POLICY_NO_RULE)
+		pattern_say(
+		    &(struct policy_box){ at->entry, e,
+			e->audit || !e->allows.n ? NULL : e->allows.rule,
+			false },
+		    text, sizeof(text));
+	(void)text_fmt(r->hint, sizeof(r->hint), "%s%s", hints[at->reason],
+	    text);
 }
 
 static void
@@ -301,17 +276,13 @@ say_nearest(struct prover *p)
 {
 	struct prover_result *r = &p->result;
 	struct nearest at = nearest_find(p, &r->witness);
-	char text[PROVER_CAUSE / 2];
+	char text[PROVER_CAUSE / 2] = "";
 
-	if (at.entry) {
+	if (at.entry)
 		endpoint_say(at.entry, at.endpoint, text, sizeof(text));
-		(void)text_fmt(r->parent, sizeof(r->parent), "%s: %s", text,
-		    policy_reason_text(at.reason));
-	} else {
-		(void)text_fmt(r->parent, sizeof(r->parent), "%s",
-		    policy_reason_text(at.reason));
-	}
-	hint_nearest(p, &at);
+	(void)text_fmt(r->parent, sizeof(r->parent), "%s%s%s", text,
+	    at.entry ? ": " : "", policy_reason_text(at.reason));
+	hint_nearest(r, &at);
 }
 
 static void
@@ -348,8 +319,7 @@ tell_network(struct prover *p, const struct region *r, enum act act,
 	(void)tell(p, PROVER_EXCEEDS, POLICY_NETWORK);
 	agrees = is_excess(p, &w);
 	if (agrees)
-		witness_plain(p, &p->network.region, child->endpoint->host.kind,
-		    &w);
+		witness_plain(p, r, child->endpoint->host.kind, &w);
 	out->witness = w;
 	endpoint_say(child->entry, child->endpoint, text, sizeof(text));
 	rule_say(child, rule, sizeof(rule));

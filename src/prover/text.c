@@ -70,23 +70,6 @@ add_span(struct line *l, struct span s)
 	add(l, text);
 }
 
-/* A byte of a query as a URL has it. */
-static void
-add_encoded(struct line *l, struct span s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		uint8_t c = s.ptr[i];
-		char text[4] = { (char)c, '\0' };
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    (c >= '0' && c <= '9') || (c && strchr("-._~/:*", c));
-
-		if (!plain)
-			(void)text_fmt(text, sizeof(text), "%%%02X",
-			    (unsigned)c);
-		add(l, text);
-	}
-}
-
 static void
 add_use(struct line *l, const struct prover_witness *w)
 {
@@ -124,9 +107,9 @@ add_url(struct line *l, const struct prover_witness *w)
 	add_span(l, w->path);
 	for (size_t i = 0; i < w->query_n; i++) {
 		add(l, i ? "&" : "?");
-		add_encoded(l, w->query[i].key);
+		add_span(l, w->query[i].key);
 		add(l, "=");
-		add_encoded(l, w->query[i].value);
+		add_span(l, w->query[i].value);
 	}
 }
 
@@ -147,8 +130,10 @@ add_request(struct line *l, const struct prover_witness *w)
 	add(l, w->tool.len ? " " : "");
 	add_url(l, w);
 	policy_address_format(w->address, address);
-	add(l, " at ");
-	add(l, address);
+	if (!span_is(w->host, address)) {
+		add(l, " at ");
+		add(l, address);
+	}
 	add_use(l, w);
 }
 

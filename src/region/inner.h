@@ -64,7 +64,7 @@ struct sides { /* sets that must, and that must not, hold the value */
 /* Begin; the sides are copied. False: p is spent. */
 bool search_start(struct region_solver *p, enum region_dim dim,
     const struct sides *of);
-/* Some steps of it; *s is the shortest, in the arena. */
-enum region_found search_run(struct region_solver *p, struct span *s);
+/* Some steps of it; *out is the shortest, in the arena. */
+enum region_found search_run(struct region_solver *p, struct span *out);
 
 #endif

@@ -97,42 +97,42 @@ struct region_solver {
 	struct region_pool out;
 };
 
-void region_solver_init(struct region_solver *s, struct arena *a, size_t most);
+void region_solver_init(struct region_solver *p, struct arena *a, size_t most);
 /* Go on searching; true: there is an answer, ask again. */
-bool region_run(struct region_solver *s);
-/* Zeroed memory; NULL, and s->spent. */
-void *region_take(struct region_solver *s, size_t n, size_t size);
-void *region_pool_add(struct region_solver *s, struct region_pool *to);
+bool region_run(struct region_solver *p);
+/* Zeroed memory; NULL, and p->spent. */
+void *region_take(struct region_solver *p, size_t n, size_t size);
+void *region_pool_add(struct region_solver *p, struct region_pool *to);
 /* Stable; room has n places. */
 void region_sort(const void **list, const void **room, size_t n,
     int (*compare)(const void *a, const void *b));
 
 /*
- * Numbers of sets; equal sets have equal numbers. REGION_ALL also when s is
- * spent. What is pointed to must outlive s.
+ * Numbers of sets; equal sets have equal numbers. REGION_ALL also when p is
+ * spent. What is pointed to must outlive p.
  */
-uint32_t region_set_globs(struct region_solver *s, enum region_dim dim,
+uint32_t region_set_globs(struct region_solver *p, enum region_dim dim,
     const struct policy_glob *const *glob, size_t n);
-uint32_t region_set_of_globs(struct region_solver *s, enum region_dim dim,
+uint32_t region_set_of_globs(struct region_solver *p, enum region_dim dim,
     const struct policy_globs *globs);
-uint32_t region_set_literals(struct region_solver *s, enum region_dim dim,
-    const struct span *text, size_t n);
-uint32_t region_set_host(struct region_solver *s, const struct policy_host *h);
-uint32_t region_set_ranges(struct region_solver *s, enum region_dim dim,
+uint32_t region_set_literals(struct region_solver *p, enum region_dim dim,
+    const struct span *s, size_t n);
+uint32_t region_set_host(struct region_solver *p, const struct policy_host *h);
+uint32_t region_set_ranges(struct region_solver *p, enum region_dim dim,
     const struct policy_range *range, size_t n);
-uint32_t region_set_uses(struct region_solver *s,
+uint32_t region_set_uses(struct region_solver *p,
     const struct policy_capabilities *c);
-uint32_t region_set_form(struct region_solver *s, enum region_dim dim,
+uint32_t region_set_form(struct region_solver *p, enum region_dim dim,
     enum region_form form);
-const struct policy_glob *region_glob_literal(struct region_solver *s,
-    struct span text);
+const struct policy_glob *region_glob_literal(struct region_solver *p,
+    struct span s);
 /* The literal bytes a glob begins with (hosts: ends with). */
 struct span region_glob_head(const struct policy_glob *g);
 /* The number of a key of queries. */
-uint16_t region_key(struct region_solver *s, struct span key);
+uint16_t region_key(struct region_solver *p, struct span key);
 
 /* Strings of that dimension that requests may have. */
-bool region_universe_holds(enum region_dim dim, struct span text);
+bool region_universe_holds(enum region_dim dim, struct span s);
 
 /* --- regions */
 
@@ -159,20 +159,20 @@ struct region_literal {
 /* Nothing demanded; values are the plainest. */
 void region_init(struct region *r);
 /*
- * Narrow r. WAIT: a search runs, or s is spent; nothing has changed. NONE: it
- * would be empty. Terms are dropped by setting s->terms.n back.
+ * Narrow r. WAIT: a search runs, or p is spent; nothing has changed. NONE: it
+ * would be empty. Terms are dropped by setting p->terms.n back.
  */
-enum region_found region_add(struct region_solver *s, struct region *r,
+enum region_found region_add(struct region_solver *p, struct region *r,
     const struct region_literal *l, enum region_mode mode);
 /* Seen at once: r is inside the literal, or has nothing in it. */
-bool region_inside(struct region_solver *s, const struct region *r,
+bool region_inside(struct region_solver *p, const struct region *r,
     const struct region_literal *l);
-bool region_apart(struct region_solver *s, const struct region *r,
+bool region_apart(struct region_solver *p, const struct region *r,
     const struct region_literal *l);
-const struct region_value *region_value(const struct region_solver *s,
+const struct region_value *region_value(const struct region_solver *p,
     uint32_t id);
 /* A query that fulfils r, at most `room` pairs of it. False: WAIT. */
-bool region_query(struct region_solver *s, const struct region *r,
+bool region_query(struct region_solver *p, const struct region *r,
     struct policy_pair *pair, size_t room, size_t *n);
 
 #endif

@@ -438,7 +438,7 @@ keep(struct region_search *s, struct node n)
 {
 	const uint64_t *row = s->rows + (size_t)s->n * s->words;
 	uint32_t *slot = &s->slots[row_hash(row, s->words,
-				       n.universe | (unsigned)n.broken << 8) &
+				       n.universe | (n.broken ? 256u : 0u)) &
 	    (s->slots_n - 1)];
 
 	for (uint32_t at = *slot; at; at = s->nodes[at - 1].chain) {

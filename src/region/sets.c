@@ -146,8 +146,8 @@ same_set(const struct set *a, const struct set *b)
 	case REGION_SET_GLOBS:
 		return same_globs(a, b);
 	case REGION_SET_RANGES:
-		return memcmp(a->range, b->range, a->n * sizeof(*a->range)) ==
-		    0;
+		return a->n == 0 ||
+		    memcmp(a->range, b->range, a->n * sizeof(*a->range)) == 0;
 	case REGION_SET_USES:
 		return uses_inside(a->uses, b->uses) &&
 		    uses_inside(b->uses, a->uses);

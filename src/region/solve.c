@@ -314,12 +314,10 @@ ask(struct region_solver *p, enum region_dim dim)
 static const struct memo *
 memo_find(const struct region_solver *p, uint64_t hash)
 {
-	uint32_t at;
-
 	for (uint64_t i = hash; p->memo_slots_n > 0; i++) {
+		uint32_t at = p->memo_slots[i & (p->memo_slots_n - 1)];
 		const struct memo *m;
 
-		at = p->memo_slots[i & (p->memo_slots_n - 1)];
 		if (at == 0)
 			break;
 		m = (const struct memo *)p->memo.items + (at - 1);

@@ -258,7 +258,7 @@ place_world(void)
 }
 
 static void
-add_place(struct text *t)
+place_line(struct text *t)
 {
 	const char *host = PICK(hosts);
 	bool address = host[0] >= '0' && host[0] <= '9';
@@ -266,12 +266,6 @@ add_place(struct text *t)
 	add(t, "%s>%s:%s", PICK(programs), host, PICK(ports));
 	if (host[0] == '-' || (!address && chance(3) == 0))
 		add(t, " ips=%s", PICK(sets));
-}
-
-static void
-place_line(struct text *t)
-{
-	add_place(t);
 }
 
 /* --- family: queries */
@@ -448,7 +442,7 @@ mixed_line(struct text *t)
 	static const char *const can[] = { "", "", "", " ws", " body", " un",
 		" bind=A", " bind=B", " sign=s3", " enc" };
 
-	add_place(t);
+	place_line(t);
 	if (chance(4) == 0) {
 		add(t, "%s", chance(3) ? "" : " un");
 		return;
