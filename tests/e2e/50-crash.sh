@@ -7,13 +7,30 @@ gateway_up
 nacre image import tiny "$(tiny_image)" >/dev/null
 # An event, not a sleep: wait until a process is gone (bounded).
 gone() { timeout 20 tail --pid="$1" -f /dev/null; }
-# Every keeper process belongs to a running sandbox or is a parked clone.
-consistent() {
-	until_is yes sh -c '
-		out=$(nacre gateway status -o json) || exit 1
-		want=$(printf %s "$out" | python3 -c "import json,sys; d=json.load(sys.stdin); print(d[\"running\"]+d[\"parked\"])")
-		have=$(pgrep -f -c "nacre-keeper run .*'"$work"'/")
-		[ "$want" = "$have" ] && echo yes'
+# Keeper processes of our state folder.
+keepers() {
+	local p n=0
+	for p in $(pgrep -x nacre-keeper); do
+		tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "run .*$work/" && n=$((n + 1))
+	done 2>/dev/null
+	echo $n
+}
+# Each of them belongs to a running sandbox or is a parked clone.
+agree() {
+	local want
+	want=$(nacre gateway status -o json | python3 -c 'import json,sys; d=json.load(sys.stdin); print(d["running"]+d["parked"])') || return
+	[ "$want" = "$(keepers)" ] && echo yes
+}
+consistent() { until_is yes agree; }
+
+# The state once it is no longer on its way.
+settled() {
+	local state end=$((SECONDS + 20))
+	while [ $SECONDS -lt $end ]; do
+		state=$(get "$1" state)
+		case $state in starting | stopping) ;; *) break ;; esac
+	done
+	echo "$state"
 }
 
 # --- the gateway, at each point, twice
@@ -41,9 +58,9 @@ for round in 1 2; do
 		gone "$pid"
 		ok $? "round $round, $point: the gateway dies there"
 		gateway_up
+		state=$(settled $name)
 		consistent
 		ok $? "round $round, $point: keepers are those of running sandboxes and parked clones"
-		state=$(get $name state)
 		case $point in
 		during_exec)
 			is "$state" running "round $round, $point: the sandbox runs on"

@@ -56,7 +56,7 @@ until_is() {
 	return 1
 }
 # get NAME FIELD: one field of sandbox get -o json.
-get() { nacre sandbox get "$1" -o json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin).get(sys.argv[1],""))' "$2"; }
+get() { nacre sandbox get "$1" -o json 2>/dev/null | python3 -c 'import json,sys; print(json.loads(sys.stdin.read() or "{}").get(sys.argv[1],""))' "$2"; }
 
 # Processes that run with our state folder or below it in their arguments.
 ours() {
