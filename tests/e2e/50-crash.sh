@@ -7,6 +7,7 @@ gateway_up
 nacre image import tiny "$(tiny_image)" >/dev/null
 # An event, not a sleep: wait until a process is gone (bounded).
 gone() { timeout 20 tail --pid="$1" -f /dev/null; }
+status_code() { nacre gateway status >/dev/null 2>&1; echo $?; }
 # Keeper processes of our state folder.
 keepers() {
 	local p n=0
@@ -39,7 +40,6 @@ for round in 1 2; do
 		name=c$round
 		nacre gateway stop >/dev/null
 		NACRE_CRASH_AT=$point nacre gateway start >/dev/null
-		pid=$(gateway_pid)
 		case $point in
 		during_exec)
 			nacre sandbox create --name $name --from tiny >/dev/null 2>&1
@@ -55,7 +55,7 @@ for round in 1 2; do
 			;;
 		*) nacre sandbox create --name $name --from tiny >/dev/null 2>&1 ;;
 		esac
-		gone "$pid"
+		until_is 75 status_code
 		ok $? "round $round, $point: the gateway dies there"
 		gateway_up
 		state=$(settled $name)
