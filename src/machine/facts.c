@@ -53,7 +53,7 @@ facts_get(const char *cache, const char *file, const char *key, char *out,
 
 /* pairs: key, value, key, value ..., NULL. */
 static int
-facts_put(const char *cache, const char *file, const char *const *pairs,
+write_facts(const char *cache, const char *file, const char *const *pairs,
     struct fault *f)
 {
 	char path[512];
@@ -76,6 +76,16 @@ facts_put(const char *cache, const char *file, const char *const *pairs,
 		r = file_write_atomic(AT_FDCWD, path, buf_span(&b), 0600, f);
 	buf_release(&b);
 	return r;
+}
+
+/* What cannot be remembered is found out again. */
+static void
+facts_put(const char *cache, const char *file, const char *const *pairs)
+{
+	struct fault f = { 0 };
+
+	if (write_facts(cache, file, pairs, &f) != 0)
+		log_debug("%s", f.text);
 }
 
 /* "QEMU emulator version 7.2.22 (Debian ...": the number. */
@@ -174,10 +184,10 @@ facts_vmm(const char *cache, const char *wanted, struct vmm_facts *out,
 	if (file_digest(out->path, out->digest, f) != 0 ||
 	    vmm_version(out->path, out->version, sizeof(out->version), f) != 0)
 		return -1;
-	return facts_put(cache, file,
+	facts_put(cache, file,
 	    (const char *const[]){ "id", id, "sha256", out->digest, "version",
-		out->version, NULL },
-	    f);
+		out->version, NULL });
+	return 0;
 }
 
 struct tick {
@@ -237,8 +247,8 @@ facts_tsc_khz(const char *cache, unsigned *khz, struct fault *f)
 	now = (now + TSC_ROUND_KHZ / 2) / TSC_ROUND_KHZ * TSC_ROUND_KHZ;
 	*khz = (unsigned)now;
 	(void)text_fmt(text, sizeof(text), "%u", *khz);
-	return facts_put(cache, file,
-	    (const char *const[]){ "khz", text, NULL }, f);
+	facts_put(cache, file, (const char *const[]){ "khz", text, NULL });
+	return 0;
 }
 
 /* KVM works, or not, for a VMM and a kernel of the host. */
@@ -269,15 +279,14 @@ facts_accel(const char *cache, const struct vmm_facts *v, enum machine_accel *a,
 	    machine_accel_parse(span_str(name), a) && *a != MACHINE_AUTO;
 }
 
-int
+void
 facts_accel_remember(const char *cache, const struct vmm_facts *v,
-    enum machine_accel a, const char *reason, struct fault *f)
+    enum machine_accel a, const char *reason)
 {
 	char id[256];
 
 	accel_id(v, id, sizeof(id));
-	return facts_put(cache, "accel.json",
+	facts_put(cache, "accel.json",
 	    (const char *const[]){ "id", id, "accel", machine_accel_name(a),
-		"reason", reason, NULL },
-	    f);
+		"reason", reason, NULL });
 }

@@ -229,8 +229,8 @@ int facts_tsc_khz(const char *cache, unsigned *khz, struct fault *f) MUST_CHECK;
 /* True when it is known for this VMM and host kernel. */
 bool facts_accel(const char *cache, const struct vmm_facts *v,
     enum machine_accel *a, char *reason, size_t size);
-int facts_accel_remember(const char *cache, const struct vmm_facts *v,
-    enum machine_accel a, const char *reason, struct fault *f) MUST_CHECK;
+void facts_accel_remember(const char *cache, const struct vmm_facts *v,
+    enum machine_accel a, const char *reason);
 /* A member of a small JSON file of the cache, as text; false when absent. */
 bool facts_get(const char *cache, const char *file, const char *key, char *out,
     size_t size);
@@ -242,6 +242,9 @@ int template_store(const char *cache, const struct machine_template *t,
 int template_load(const char *cache, struct machine_template *t,
     struct fault *f) MUST_CHECK;
 void template_forget(const char *cache, const char *key);
+/* template_old.c: a use of the folder; and those not used for longest go. */
+void template_touch(int dir);
+void template_drop_old(const char *cache);
 
 /* disk.c: the blank file, which exists, read-only; -1 on fault. */
 int disk_blank_open(const char *cache, uint64_t bytes, struct fault *f);

@@ -236,11 +236,17 @@ attach_disks(struct machine *m, int image_fd, int disk_fd)
 	    "\"read-only\":true},"
 	    "{\"driver\":\"raw\",\"node-name\":\"d1\",\"file\":\"n1\","
 	    "\"read-only\":false,\"discard\":\"unmap\"}]}}");
-	for (int node = 0; node < 2; node++)
+	/* The scrap disks go, with their sets of the command line. */
+	for (int node = 0; node < 2; node++) {
 		qmp_push(&m->qmp, QMP_REPLY, -1,
 		    "{\"execute\":\"blockdev-del\",\"arguments\":"
 		    "{\"node-name\":\"f%d\"}}",
 		    node);
+		qmp_push(&m->qmp, QMP_REPLY, -1,
+		    "{\"execute\":\"remove-fd\",\"arguments\":"
+		    "{\"fdset-id\":%d}}",
+		    node + 1);
+	}
 }
 
 static void

@@ -210,6 +210,7 @@ load_or_build(const struct machine_paths *p, struct machine_template *t,
 	fault_clear(&damaged);
 	if (template_store(p->cache, t, &damaged) != 0)
 		log_warn(&damaged, "template %.16s stays in memory", t->key);
+	template_drop_old(p->cache);
 	return 0;
 }
 
@@ -219,7 +220,6 @@ choose(const struct machine_paths *p, const struct vmm_facts *v,
     struct machine_template *t, struct loop *l, struct fault *f)
 {
 	struct fault why = { 0 };
-	struct fault kept = { 0 };
 
 	if (facts_accel(p->cache, v, &t->shape.accel, t->accel_reason,
 		sizeof(t->accel_reason)))
@@ -234,9 +234,7 @@ choose(const struct machine_paths *p, const struct vmm_facts *v,
 		(void)text_copy(t->accel_reason, sizeof(t->accel_reason),
 		    span_str(why.text));
 	}
-	if (facts_accel_remember(p->cache, v, t->shape.accel, t->accel_reason,
-		&kept) != 0)
-		log_warn(&kept, "the accelerator is looked for again");
+	facts_accel_remember(p->cache, v, t->shape.accel, t->accel_reason);
 	return why.code == FAULT_NONE ? 0 : load_or_build(p, t, l, 0, f);
 }
 

@@ -389,6 +389,7 @@ template_load(const char *cache, struct machine_template *t, struct fault *f)
 	    check_sums(path, memory_sum, state_sum, f) != 0 ||
 	    memfd_seal(memory, f) != 0 || memfd_seal(state, f) != 0)
 		return -1;
+	template_touch(dir);
 	t->memory_fd = fd_take(&memory);
 	t->state_fd = fd_take(&state);
 	return 0;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines and keepers, with a guest of our own: tests/e2e/60-machine.sh."""
 import hashlib
+import json
 import os
 import re
 import signal
@@ -126,6 +127,16 @@ def clones(t, image):
         except OSError as e:
             ok(e.errno == 1, "a write into the template through the VMM's descriptor is refused (EPERM)", e)
     ok(tried > 0, "the VMM holds the template", tried)
+    held = set()
+    for fd in os.listdir("/proc/%d/fd" % a.vmm_pid):
+        link = os.readlink("/proc/%d/fd/%s" % (a.vmm_pid, fd))
+        held.add(re.sub(r":\[.*|:nacre-.*", "", link))
+    ok(all(h.startswith(("anon_inode", "/memfd")) for h in held - {"socket", "/dev/null", "pipe", image, disks[0]}),
+       "the VMM holds nothing but what it was given", held)
+    env = open("/proc/%d/environ" % a.vmm_pid, "rb").read()
+    ok(env.strip(b"\0") == b"", "its environment is empty", env)
+    status = dict(l.split(":\t", 1) for l in open("/proc/%d/status" % a.vmm_pid).read().splitlines() if ":\t" in l)
+    ok(status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", "it can gain no privilege and is filtered", status)
     k, tunnel = pair[0]
     k.call("Pause", pause=True)
     paused = time.time()
@@ -259,7 +270,16 @@ def ends(t, image):
             k.stop()
 
 
+def doctor():
+    d = subprocess.run([KEEPER, "doctor", "--json", "--cache", WORK + "/cache"], stdout=subprocess.PIPE, text=True)
+    said = json.loads(d.stdout)
+    ok(d.returncode == 0 and said["ok"] and all(c["text"] for c in said["checks"]), "doctor finds all that is needed here", d.stdout)
+    d = subprocess.run([KEEPER, "doctor", "--vmm", "/bin/false"], stdout=subprocess.PIPE, text=True)
+    ok(d.returncode == 1 and re.search(r"^qemu +MISSING .*/bin/false", d.stdout, re.M), "and names what is not", d.stdout)
+
+
 def main():
+    doctor()
     t = templates()
     image = squashfs("image.sqfs", {"hello": b"hello" * 1000})
     clones(t, image)

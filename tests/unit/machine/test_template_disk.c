@@ -215,6 +215,38 @@ test_stored_twice(void **state)
 	machine_template_release(&t);
 }
 
+/* Of 15 the 12 that were used last stay. */
+static void
+test_old_ones_go(void **state)
+{
+	struct fault f = { 0 };
+	char path[256];
+
+	(void)state;
+	for (int i = 0; i < 15; i++) {
+		struct timespec times[2] = { { .tv_sec = 1000 + i },
+			{ .tv_sec = 1000 + i } };
+
+		made.key[0] = (char)('a' + i);
+		assert_int_equal(template_store(cache, &made, &f), 0);
+		(void)text_fmt(path, sizeof(path), "%s/templates/%s", cache,
+		    made.key);
+		assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	}
+	template_drop_old(cache);
+	for (int i = 0; i < 15; i++) {
+		made.key[0] = (char)('a' + i);
+		(void)text_fmt(path, sizeof(path), "%s/templates/%s", cache,
+		    made.key);
+		/* The one of the set-up is newest. */
+		assert_int_equal(access(path, F_OK), i < 4 ? -1 : 0);
+		template_forget(cache, made.key);
+	}
+	assert_int_equal(template_store(cache, &made, &f), 0);
+	template_forget(cache, made.key);
+	(void)text_copy(made.key, sizeof(made.key), SPAN_LIT(KEY));
+}
+
 static void
 test_answer(void **state)
 {
@@ -284,6 +316,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_absent, start, end),
 		cmocka_unit_test_setup_teardown(test_damage, start, end),
 		cmocka_unit_test_setup_teardown(test_stored_twice, start, end),
+		cmocka_unit_test_setup_teardown(test_old_ones_go, start, end),
 		cmocka_unit_test_setup_teardown(test_answer, start, end),
 		cmocka_unit_test_setup_teardown(test_strange_answers, start,
 		    end),
