@@ -40,6 +40,7 @@ for round in 1 2; do
 		name=c$round
 		nacre gateway stop >/dev/null
 		NACRE_CRASH_AT=$point nacre gateway start >/dev/null
+		pid=$(gateway_pid)
 		case $point in
 		during_exec)
 			nacre sandbox create --name $name --from tiny >/dev/null 2>&1
@@ -55,7 +56,7 @@ for round in 1 2; do
 			;;
 		*) nacre sandbox create --name $name --from tiny >/dev/null 2>&1 ;;
 		esac
-		until_is 75 status_code
+		until_is 75 status_code && { [ -z "$pid" ] || gone "$pid"; }
 		ok $? "round $round, $point: the gateway dies there"
 		gateway_up
 		state=$(settled $name)
