@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exec: one process of the agent. The request becomes a plan (child.h's
- * arrays, descriptors, candidate files), the fork runs it, and the answer
- * waits for the report pipe: end of file means that the program runs.
+ * Exec: one process of the agent. The request becomes a plan (plan.c), the
+ * child runs it (child.c), and the answer waits for the report pipe: end of
+ * file means that the program runs.
  */
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sandbox/inner.h"
 
-#define PATH_DEFAULT \
- "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+enum {
+	STACK_BYTES = 16384, /* of a child before its exec */
+	LOOK_MS = 3
+};
 
 static const char *const stage_words[] = { "setup", "workdir", "identity",
 	"rights", "exec" };
@@ -30,144 +32,26 @@ exec_find(struct sandbox *sb, const char *id)
 	return NULL;
 }
 
-static int
-check_request(const nacre_sandbox_v1_ExecRequest *q, struct fault *f)
+static void
+close_report(struct exec *e)
 {
-	size_t bytes = 0;
-
-	if (!q->exec_id || q->exec_id[0] == '\0' ||
-	    strlen(q->exec_id) > SANDBOX_ID)
-		return fault_field(f, "exec_id", "is empty or too long");
-	if (q->argv_count == 0 || q->argv_count > LIMIT_ARGS)
-		return fault_field(f, "argv", "has %u entries, not 1..%d",
-		    (unsigned)q->argv_count, LIMIT_ARGS);
-	if (q->argv[0][0] == '\0')
-		return fault_field(f, "argv", "names no program");
-	for (size_t i = 0; i < q->argv_count; i++)
-		bytes += strlen(q->argv[i]) + 1;
-	for (size_t i = 0; i < q->env_count; i++) {
-		const char *equals = strchr(q->env[i], '=');
-
-		if (!equals || equals == q->env[i])
-			return fault_field(f, "env", "entry %zu has no name",
-			    i);
-		bytes += strlen(q->env[i]) + 1;
-	}
-	if (bytes > 2 * LIMIT_ARGS_BYTES)
-		return fault_field(f, "argv", "and env take %zu bytes", bytes);
-	if (!q->workdir || q->workdir[0] != '/' ||
-	    strlen(q->workdir) >= LIMIT_PATH)
-		return fault_field(f, "workdir", "is no absolute path");
-	return 0;
+	loop_unwatch(&e->report);
+	loop_timer_clear(&e->look);
+	fd_close(&e->report_fd);
 }
 
-static char **
-terminated(char **list, size_t n, struct arena *a)
-{
-	char **out = arena_get(a, (n + 1) * sizeof(*out));
-
-	for (size_t i = 0; out && i < n; i++)
-		out[i] = list[i];
-	return out;
-}
-
-/* The files that execvp would try, on the PATH that the agent will have. */
-static int
-find_files(struct child_plan *p, const nacre_sandbox_v1_ExecRequest *q,
-    struct arena *a, struct fault *f)
-{
-	const char **files = arena_get(a, SANDBOX_PATHS * sizeof(*files));
-	struct span rest = span_str(PATH_DEFAULT);
-
-	if (!files)
-		return fault_set(f, FAULT_LIMIT, "command is too large");
-	p->files = files;
-	if (strchr(q->argv[0], '/')) {
-		files[p->files_n++] = q->argv[0];
-		return 0;
-	}
-	for (size_t i = 0; i < q->env_count; i++)
-		if (strncmp(q->env[i], "PATH=", 5) == 0)
-			rest = span_str(q->env[i] + 5);
-	while (rest.len > 0 && p->files_n < SANDBOX_PATHS) {
-		size_t n = span_find(rest, ':');
-
-		files[p->files_n] = arena_fmt(a, "%.*s%s%s", (int)n,
-		    (const char *)rest.ptr, n ? "/" : "./", q->argv[0]);
-		if (!files[p->files_n++])
-			return fault_set(f, FAULT_LIMIT,
-			    "command is too large");
-		rest = span_from(rest, n + 1);
-	}
-	return 0;
-}
-
-static int
-open_pipes(struct exec *e, int theirs[3], struct fault *f)
-{
-	for (int i = 0; i < 3; i++) {
-		int ends[2];
-
-		if (pipe2(ends, O_CLOEXEC) != 0)
-			return fault_sys(f, "cannot open a pipe");
-		theirs[i] = ends[i == 0 ? 0 : 1];
-		e->ours[i] = ends[i == 0 ? 1 : 0];
-		e->ours_n++;
-		if (fd_nonblock(e->ours[i], f) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-set_size(int pty, uint32_t cols, uint32_t rows)
-{
-	struct winsize w = { .ws_col = (unsigned short)(cols ? cols : 80),
-		.ws_row = (unsigned short)(rows ? rows : 24) };
-
-	return ioctl(pty, TIOCSWINSZ, &w);
-}
-
-static int
-open_terminal(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
-    int theirs[3], struct fault *f)
-{
-	int unlock = 0;
-	int peer;
-
-	e->pty = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (e->pty < 0)
-		return fault_sys(f, "cannot open a terminal");
-	if (ioctl(e->pty, TIOCSPTLCK, &unlock) != 0 ||
-	    set_size(e->pty, q->cols, q->rows) != 0)
-		return fault_sys(f, "cannot prepare the terminal");
-	peer = ioctl(e->pty, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (peer < 0)
-		return fault_sys(f, "cannot open the terminal's other side");
-	theirs[0] = peer;
-	theirs[1] = fcntl(peer, F_DUPFD_CLOEXEC, 3);
-	theirs[2] = fcntl(peer, F_DUPFD_CLOEXEC, 3);
-	e->ours[0] = fcntl(e->pty, F_DUPFD_CLOEXEC, 3);
-	if (theirs[1] < 0 || theirs[2] < 0 || e->ours[0] < 0 ||
-	    fchown(peer, e->sb->who.uid, (gid_t)-1) != 0)
-		return fault_sys(f, "cannot give the terminal away");
-	e->ours_n = 1;
-	return fd_nonblock(e->ours[0], f);
-}
-
+/* Not before the child has left our memory. */
 void
 exec_release(struct exec *e)
 {
+	close_report(e);
 	for (size_t i = 0; i < e->ours_n; i++)
 		fd_close(&e->ours[i]);
-	if (loop_is_watched(&e->report)) {
-		int fd = e->report.fd;
-
-		loop_unwatch(&e->report);
-		fd_close(&fd);
-	}
 	fd_close(&e->pty);
 	loop_timer_clear(&e->timer);
+	arena_release(&e->arena);
+	free(e->stack);
+	e->stack = NULL;
 	e->is_used = false;
 }
 
@@ -194,7 +78,7 @@ answer(struct exec *e, uint64_t tag)
 
 	r.tag = tag;
 	r.pid = e->first_pid;
-	r.error = e->said.error;
+	r.error = e->has_failed ? e->said.error : 0;
 	if (r.error && (size_t)e->said.stage < NELEM(stage_words))
 		(void)text_copy(stage, sizeof(stage),
 		    span_str(stage_words[e->said.stage]));
@@ -215,7 +99,7 @@ runs_or_not(struct exec *e)
 	struct fault f = { 0 };
 	uint64_t tag = 0;
 
-	if (e->said_n == 0) {
+	if (!e->has_failed) {
 		tag = ++sb->last_tag;
 		if (bulk_pass(sb, tag, e->ours, e->ours_n, &f) != 0) {
 			/* A process that nobody can reach must not stay. */
@@ -223,94 +107,94 @@ runs_or_not(struct exec *e)
 				(void)kill(-e->pid, SIGKILL);
 			e->said = (struct child_report){ f.sys ? f.sys : EIO,
 				CHILD_SETUP };
-			e->said_n = sizeof(e->said);
+			e->has_failed = true;
 		}
 		e->ours_n = 0;
 	}
-	e->has_failed = e->said_n > 0;
 	answer(e, tag);
+	if (e->has_failed)
+		e->id[0] = '\0'; /* the slot stays until it is reaped */
 	reap_settle(e);
+}
+
+/*
+ * Has it come to run? The pipe is empty while the child is on its way, at its
+ * end when exec closed it, and holds a report when a step failed.
+ */
+void
+exec_look(struct exec *e)
+{
+	ssize_t n;
+
+	if (e->is_told || e->report_fd < 0)
+		return;
+	n = read(e->report_fd, &e->said, sizeof(e->said));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		loop_timer_set(e->sb->loop, &e->look, LOOK_MS);
+		return;
+	}
+	e->has_failed = n > 0;
+	close_report(e);
+	runs_or_not(e);
 }
 
 static void
 report_ready(struct watch *w, unsigned events)
 {
-	struct exec *e = CONTAINER_OF(w, struct exec, report);
-	uint8_t *to = (uint8_t *)&e->said + e->said_n;
-	ssize_t n = read(w->fd, to, sizeof(e->said) - e->said_n);
-	int fd = w->fd;
-
 	(void)events;
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (n > 0)
-		e->said_n += (size_t)n;
-	if (n > 0 && e->said_n < sizeof(e->said))
-		return;
-	loop_unwatch(w);
-	fd_close(&fd);
-	runs_or_not(e);
+	exec_look(CONTAINER_OF(w, struct exec, report));
 }
 
-/* fork and its report; theirs are closed here in any case. */
-static int
-launch(struct exec *e, struct child_plan *p, struct fault *f)
+static void
+look_again(struct timer *t)
 {
-	int report[2] = { -1, -1 };
-	int r = -1;
+	exec_look(CONTAINER_OF(t, struct exec, look));
+}
+
+/*
+ * A watched pipe would wake us between the child's exec and its first
+ * instruction; most commands are over before that would be of use. So the
+ * pipe is looked at when the child ends or, at the latest, a moment later.
+ */
+static int
+launch(struct exec *e, bool tell_at_once, struct fault *f)
+{
+	int report[2];
 
 	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0)
-		(void)fault_sys(f, "cannot open a pipe");
-	else {
-		p->report = report[1];
-		e->ooms = reap_ooms(e->sb);
-		e->pid = confine_clone(0, e->sb->cgroup, NULL);
-		if (e->pid == 0)
-			child_run(p);
-		if (e->pid < 0) {
-			e->pid = 0;
-			e->said = (struct child_report){ errno, CHILD_SETUP };
-			(void)fault_sys(f, "cannot fork");
-		} else {
-			e->first_pid = e->pid;
-			r = loop_watch(e->sb->loop, &e->report, report[0],
-			    LOOP_IN, f);
-			if (r == 0)
-				report[0] = -1;
-			else
-				(void)kill(e->pid, SIGKILL);
-		}
+		return fault_sys(f, "cannot open a pipe");
+	e->report_fd = report[0];
+	e->plan.report = report[1];
+	e->stack = must_alloc(STACK_BYTES);
+	e->ooms = reap_ooms(e->sb);
+	e->pid = child_start(&e->plan, e->stack, STACK_BYTES, e->sb->cgroup);
+	if (e->pid < 0) {
+		e->pid = 0;
+		(void)fault_sys(f, "cannot make a process");
 	}
-	fd_close(&report[0]);
+	e->first_pid = e->pid;
 	fd_close(&report[1]);
-	return r;
+	if (e->pid == 0)
+		return -1;
+	if (!tell_at_once ||
+	    loop_watch(e->sb->loop, &e->report, e->report_fd, LOOP_IN, f) != 0)
+		loop_timer_set(e->sb->loop, &e->look, LOOK_MS);
+	return 0;
 }
 
 static int
-start(struct exec *e, const nacre_sandbox_v1_ExecRequest *q, struct arena *a,
-    struct fault *f)
+start(struct exec *e, const nacre_sandbox_v1_ExecRequest *q, struct fault *f)
 {
-	int theirs[3] = { -1, -1, -1 };
-	struct child_plan p = { .who = &e->sb->who,
-		.tty = q->tty,
-		.workdir = q->workdir };
-	char **argv = terminated(q->argv, q->argv_count, a);
-	char **env = terminated(q->env, q->env_count, a);
-	int r;
+	int r = plan_make(e, q, f);
 
-	if (!argv || !env)
-		return fault_set(f, FAULT_LIMIT, "command is too large");
-	p.argv = argv;
-	p.env = env;
-	r = find_files(&p, q, a, f);
 	if (r == 0)
-		r = q->tty ? open_terminal(e, q, theirs, f)
-			   : open_pipes(e, theirs, f);
-	memcpy(p.stdio, theirs, sizeof(theirs));
-	if (r == 0)
-		r = launch(e, &p, f);
-	for (size_t i = 0; i < NELEM(theirs); i++)
-		fd_close(&theirs[i]);
+		r = launch(e, q->at_once, f);
+	/* The child may be reading the plan: it is closed by copies. */
+	for (size_t i = 0; i < NELEM(e->plan.stdio); i++) {
+		int fd = e->plan.stdio[i];
+
+		fd_close(&fd);
+	}
 	if (r == 0 && q->timeout_ms > 0)
 		loop_timer_set(e->sb->loop, &e->timer,
 		    (int64_t)(q->timeout_ms < INT32_MAX ? q->timeout_ms
@@ -339,7 +223,10 @@ exec_new(struct sandbox *sb, const char *id, struct fault *f)
 		.is_used = true,
 		.ours = { -1, -1, -1 },
 		.pty = -1,
+		.report_fd = -1,
 		.report = { .fd = -1, .ready = report_ready },
+		.look = { .fire = look_again },
+		.plan = { .stdio = { -1, -1, -1 } },
 		.timer = { .fire = timed_out } };
 	(void)text_copy(e->id, sizeof(e->id), span_str(id));
 	return e;
@@ -355,18 +242,21 @@ exec_serve(struct serving *s, struct span m)
 
 	arena_init(&a, SANDBOX_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_ExecRequest, &q, m, &a, &f) == 0 &&
-	    check_request(&q, &f) == 0)
+	    plan_check(&q, &f) == 0)
 		e = exec_new(s->sb, q.exec_id, &f);
-	if (e && start(e, &q, &a, &f) == 0)
-		e->call = s->call;
-	else if (e) {
-		/* Its pid, if any, is reaped as an orphan. */
-		e->pid = 0;
-		exec_release(e);
-	}
-	arena_release(&a);
-	if (f.code != FAULT_NONE)
+	if (!e) {
+		arena_release(&a);
 		sandbox_refuse(s->call, &f);
+		return;
+	}
+	/* The child reads it: it stays with the process. */
+	e->arena = a;
+	if (start(e, &q, &f) == 0) {
+		e->call = s->call;
+		return;
+	}
+	exec_release(e);
+	sandbox_refuse(s->call, &f);
 }
 
 static void
@@ -422,7 +312,7 @@ exec_resize_serve(struct serving *s, struct span m)
 			    "there is no such terminal");
 		else if (q.cols > 65535 || q.rows > 65535)
 			(void)fault_field(&f, "cols", "or rows is over 65535");
-		else if (set_size(e->pty, q.cols, q.rows) != 0)
+		else if (plan_set_size(e->pty, q.cols, q.rows) != 0)
 			(void)fault_sys(&f, "cannot resize");
 	}
 	arena_release(&a);

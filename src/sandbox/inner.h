@@ -6,7 +6,8 @@
  *   confirm the Confirm call        root    the agent's root, /dev, /proc
  *   furnish names, home, loopback
  *   rights  giving up capabilities  probe   proof by trying
- *   exec    processes and pipes     child   after the fork: system calls only
+ *   exec    processes               plan    what one needs, from a request
+ *   child   after the clone: system calls only
  *   reap    ends, events, stop      file    acts inside the root
  *   bulk    bytes in frames where descriptors cannot cross
  *
@@ -101,9 +102,14 @@ struct exec {
 	bool timed_out;
 	uint64_t ooms;         /* the cgroup's count at the start */
 	struct rpc_call *call; /* the Exec call that waits for its answer */
+	/* What the child reads until it has left our memory. */
+	struct arena arena;
+	struct child_plan plan;
+	void *stack;
+	int report_fd; /* -1 once its end or a report was read */
 	struct watch report;
+	struct timer look;
 	struct child_report said;
-	size_t said_n;
 	struct timer timer;
 	int ours[3]; /* ends for the supervisor, until passed */
 	size_t ours_n;
@@ -190,14 +196,26 @@ struct probe {
 int probe_run(struct sandbox *sb, struct probe *out, size_t *n,
     struct fault *f) MUST_CHECK;
 
-/* --- exec.c, child.c */
+/* --- exec.c, plan.c, child.c */
 void exec_serve(struct serving *s, struct span m);
 void exec_signal_serve(struct serving *s, struct span m);
 void exec_resize_serve(struct serving *s, struct span m);
+/* Answer the Exec call if it is known by now whether the program runs. */
+void exec_look(struct exec *e);
 void exec_release(struct exec *e);
-/* All that comes before execve: identity, rights, signals. -1 with *stage. */
+int plan_check(const nacre_sandbox_v1_ExecRequest *q,
+    struct fault *f) MUST_CHECK;
+/* Fill e->plan from a checked request, which lives in e->arena, and open its
+ * descriptors: ours into e, the child's into the plan. */
+int plan_make(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
+    struct fault *f) MUST_CHECK;
+int plan_set_size(int pty, uint32_t cols, uint32_t rows);
+/* A child that shares our memory and runs the plan; -1 with errno. */
+pid_t child_start(const struct child_plan *p, void *stack, size_t size,
+    int cgroup);
+/* All that comes before execve: identity, rights, signals. 0, or -errno with
+ * *stage. Bare system calls. */
 int child_confine(const struct child_plan *p, int32_t *stage);
-_Noreturn void child_run(const struct child_plan *p);
 
 /* --- reap.c */
 int reap_open(struct sandbox *sb, struct fault *f) MUST_CHECK;

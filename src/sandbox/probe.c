@@ -294,12 +294,14 @@ static _Noreturn void
 try_all(const struct sandbox *sb, const struct child_plan *plan)
 {
 	int32_t stage;
+	int error;
 	struct probe p = { .name = "launch" };
 	struct trial t = { .sb = sb, .p = &p };
 
-	if (child_confine(plan, &stage) != 0) {
+	error = child_confine(plan, &stage);
+	if (error != 0) {
 		(void)text_fmt(p.detail, sizeof(p.detail),
-		    "step %d fails with errno %d", (int)stage, errno);
+		    "step %d fails with errno %d", (int)stage, -error);
 		(void)!write(plan->report, &p, sizeof(p));
 		_exit(1);
 	}

@@ -68,12 +68,13 @@ reap_settle(struct exec *e)
 
 	if (!e->is_used || !e->is_told)
 		return;
-	/* It never ran; its pid is reaped as anybody's. */
+	if (!e->has_ended)
+		return;
 	if (e->has_failed) {
 		exec_release(e);
 		return;
 	}
-	if (!e->has_ended || !e->sb->watcher)
+	if (!e->sb->watcher)
 		return;
 	describe(e, &event, reason);
 	event.exec_id = e->id;
@@ -112,6 +113,7 @@ ended(struct sandbox *sb, pid_t pid, int status)
 		e->status = status;
 		e->has_ended = true;
 		loop_timer_clear(&e->timer);
+		exec_look(e);
 		reap_settle(e);
 		return;
 	}

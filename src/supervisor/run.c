@@ -390,6 +390,7 @@ run_start(struct run *r, const nacre_session_v1_Command *c, uint64_t timeout_ms,
 	q.cols = c->cols;
 	q.rows = c->rows;
 	q.timeout_ms = timeout_ms;
+	q.at_once = r->is_main;
 	r->is_tty = c->tty;
 	r->is_starting = true;
 	if (BOX_CALL(&r->sv->box, "Exec", ExecRequest, &q, exec_done, r, f) ==

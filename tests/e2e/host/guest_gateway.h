@@ -49,6 +49,7 @@ struct stream {
 	uint64_t out_bytes;
 	struct buf said[2]; /* first bytes of out and err */
 	int64_t began_us;
+	int64_t began_vmm_us;
 };
 
 static struct buf log_said[2]; /* of the main process */
@@ -568,8 +569,10 @@ took_attach(struct stream *s, const nacre_session_v1_AttachUp *u)
 		s->is_done = true;
 	}
 	if (s->is_done)
-		fprintf(stderr, "# %s: %lld us, %llu bytes out\n", s->id,
-		    (long long)(clock_mono_us() - s->began_us),
+		fprintf(stderr,
+		    "# %s: %lld us, %lld us of the VMM, %llu bytes out\n",
+		    s->id, (long long)(clock_mono_us() - s->began_us),
+		    (long long)(vmm_us() - s->began_vmm_us),
 		    (unsigned long long)s->out_bytes);
 }
 

@@ -116,6 +116,7 @@ new_stream(char kind, const char *id)
 		*s = (struct stream){ .kind = kind, .fd = -1 };
 		(void)text_copy(s->id, sizeof(s->id), span_str(id));
 		s->began_us = clock_mono_us();
+		s->began_vmm_us = vmm_us();
 		return s;
 	}
 	die(NULL, "too many streams");
