@@ -9,8 +9,9 @@
  * each again a region (the complement of a literal is a term; that of a query
  * literal that must hold for all values is two), and each is asked minus
  * N2 .. Nk. A piece that is left when no box is left is the answer. Literals
- * that R is inside of give no piece. A stack of frames holds the pieces under
- * way; the terms of a frame are dropped with it.
+ * that R is inside of give no piece; boxes with one other literal only, sets
+ * to take away (p->cuts), are taken together first. A stack of frames holds
+ * the pieces under way; the terms of a frame are dropped with it.
  */
 #include <string.h>
 
@@ -47,6 +48,7 @@ void
 diff_start(struct prover *p, const struct region *r)
 {
 	p->frames.n = 0;
+	p->cut = false;
 	(void)frame_push(p, r, 0, p->s.terms.n);
 }
 
@@ -156,6 +158,14 @@ diff_run(struct prover *p, struct region *out)
 
 		if (p->s.steps++ >= p->s.until || p->s.spent)
 			return REGION_WAIT;
+		if (!p->cut) {
+			enum region_found found = region_cut(&p->s, &f->whole,
+			    p->cuts.items, p->cuts.n);
+
+			if (found != REGION_SOME)
+				return found;
+			p->cut = true;
+		}
 		if (f->at == p->minus.n) {
 			*out = f->whole;
 			return REGION_SOME;

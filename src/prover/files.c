@@ -47,21 +47,11 @@ enum {
 
 /* --- links */
 
-#define LINK(from, to)                           \
- {                                               \
-  { (const uint8_t *)(from), sizeof(from) - 1 }, \
-  {                                              \
-   (const uint8_t *)(to), sizeof(to) - 1         \
-  }                                              \
- }
 /* In every sandbox, whatever the image says. */
-static const struct prover_link house_links[] = {
-	LINK("/dev/ptmx", "pts/ptmx"),
-	LINK("/dev/fd", "/proc/self/fd"),
-	LINK("/dev/stdin", "/proc/self/fd/0"),
-	LINK("/dev/stdout", "/proc/self/fd/1"),
-	LINK("/dev/stderr", "/proc/self/fd/2"),
-};
+static const char *const house_links[][2] = { { "/dev/ptmx", "pts/ptmx" },
+	{ "/dev/fd", "/proc/self/fd" }, { "/dev/stdin", "/proc/self/fd/0" },
+	{ "/dev/stdout", "/proc/self/fd/1" },
+	{ "/dev/stderr", "/proc/self/fd/2" } };
 
 static int
 byte_order(uint8_t c)
@@ -86,27 +76,30 @@ is_covered(struct span path)
 	    span_starts(path, "/sys/");
 }
 
-static const struct prover_link *
-link_at(const struct prover_image *image, struct span path)
+static bool
+link_at(const struct prover_image *image, struct span path, struct span *target)
 {
 	size_t low = 0;
 	size_t high = is_covered(path) ? 0 : image->links_n;
 
 	for (size_t i = 0; i < NELEM(house_links); i++)
-		if (span_equal(house_links[i].path, path))
-			return &house_links[i];
+		if (span_is(path, house_links[i][0])) {
+			*target = span_str(house_links[i][1]);
+			return true;
+		}
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		int c = path_compare(image->links[middle].path, path);
 
+		*target = image->links[middle].target;
 		if (c == 0)
-			return &image->links[middle];
+			return true;
 		if (c < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return NULL;
+	return false;
 }
 
 struct walk {
@@ -128,13 +121,13 @@ climb(struct walk *w)
 
 /* The link at out, in its place; false: one too many, or too long. */
 static bool
-walk_link(struct walk *w, const struct prover_link *l, const char *rest)
+walk_link(struct walk *w, struct span target, const char *rest)
 {
 	char next[sizeof(w->left)];
 
 	if (++w->links > LINKS_MOST ||
-	    !text_fmt(next, sizeof(next), "%.*s%s", (int)l->target.len,
-		(const char *)l->target.ptr, rest))
+	    !text_fmt(next, sizeof(next), "%.*s%s", (int)target.len,
+		(const char *)target.ptr, rest))
 		return false;
 	climb(w);
 	if (next[0] == '/')
@@ -146,7 +139,7 @@ walk_link(struct walk *w, const struct prover_link *l, const char *rest)
 static bool
 walk_component(struct walk *w, const char *name, size_t n)
 {
-	const struct prover_link *l;
+	struct span target;
 
 	if (n == 2 && memcmp(name, "..", 2) == 0) {
 		climb(w);
@@ -157,8 +150,8 @@ walk_component(struct walk *w, const char *name, size_t n)
 	w->out[w->n++] = '/';
 	memcpy(w->out + w->n, name, n);
 	w->n += n;
-	l = link_at(w->image, span_of(w->out, w->n));
-	return !l || walk_link(w, l, name + n);
+	return !link_at(w->image, span_of(w->out, w->n), &target) ||
+	    walk_link(w, target, name + n);
 }
 
 bool

@@ -77,7 +77,7 @@ void index_find(struct prover *p, const struct boxes *in, struct key host,
 /* --- diff.c */
 
 void diff_init(struct prover *p);
-/* r minus the boxes of p->minus. */
+/* r minus the literals of p->cuts and the boxes of p->minus. */
 void diff_start(struct prover *p, const struct region *r);
 /* SOME: *out is left over, with values that show it. */
 enum region_found diff_run(struct prover *p, struct region *out);
@@ -162,8 +162,10 @@ struct prover {
 	struct region_pool literals;
 	struct region_pool hits;       /* const struct box * */
 	struct region_pool minus;      /* const struct box * */
+	struct region_pool cuts;       /* literals to take away first */
 	struct region_pool candidates; /* see network.c */
 	struct region_pool frames;     /* of diff.c */
+	bool cut;                      /* p->cuts have been */
 	struct network network;
 	struct replay replay[2]; /* of the child, of the parent */
 	bool *replay_row;

@@ -17,21 +17,15 @@
 enum stage {
 	NEXT_ACT,
 	NEXT_BOX,
-	ENTER_BOX,
 	ALLOWS,
 	NEXT_DENY,
-	ENTER_DENY,
 	DENIES,
-};
-
-enum {
-	OPEN_MOST =
-	    64, /* dimensions a box may leave open; more count as that */
 };
 
 struct candidate {
 	const struct box *box;
-	int open; /* dimensions */
+	int open;         /* dimensions */
+	uint16_t literal; /* of one of them */
 };
 
 /* The terms of a region, of one box on top of another. */
@@ -55,9 +49,11 @@ enter(struct prover *p, struct region *r, const struct box *b)
 	return REGION_SOME;
 }
 
-/* Dimensions in which r may reach out of b; -1: they are apart. */
+/* Dimensions in which r may reach out of b, and a literal of b that says so;
+ * -1: they are apart. */
 static int
-open_dims(struct prover *p, const struct region *r, const struct box *b)
+open_dims(struct prover *p, const struct region *r, const struct box *b,
+    uint16_t *last)
 {
 	const struct region_literal *l = box_literals(p, b);
 	int open = 0;
@@ -67,43 +63,63 @@ open_dims(struct prover *p, const struct region *r, const struct box *b)
 			continue;
 		if (region_apart(&p->s, r, &l[i]))
 			return -1;
+		*last = i;
 		open++;
 	}
-	return open < OPEN_MOST ? open : OPEN_MOST - 1;
+	return open;
 }
 
-/* Boxes of p->hits that may region_take something from r behind those of list. */
+/* Boxes of p->hits that may take something from r behind those of list. */
 static void
 choose(struct prover *p, const struct region *r, struct region_pool *list)
 {
 	for (uint32_t i = 0; i < p->hits.n && !p->s.spent; i++) {
 		const struct box *b = ((const struct box **)p->hits.items)[i];
-		int open = open_dims(p, r, b);
+		struct candidate c = { .box = b };
 		struct candidate *to;
 
-		if (open < 0)
+		c.open = open_dims(p, r, b, &c.literal);
+		if (c.open < 0)
 			continue;
 		to = region_pool_add(&p->s, list);
 		if (to)
-			*to = (struct candidate){ b, open };
+			*to = c;
 	}
 }
 
-/* The candidates into p->minus, nearly holding ones first. True: one holds. */
+/* A box that is open in one dimension is a set to be taken away there. */
+static bool
+is_cut(struct prover *p, const struct candidate *c)
+{
+	const struct region_literal *l = box_literals(p, c->box) + c->literal;
+	struct region_literal *to;
+
+	if (c->open != 1 || l->mode != REGION_IN)
+		return false;
+	to = region_pool_add(&p->s, &p->cuts);
+	if (to)
+		*to = *l;
+	return true;
+}
+
+/*
+ * The candidates into p->cuts and p->minus, nearly holding ones first. True:
+ * one holds all.
+ */
 static bool
 order(struct prover *p)
 {
 	const struct candidate *c = p->candidates.items;
+	bool more = true;
 
-	p->minus.n = 0;
-	for (int open = 0; open < OPEN_MOST; open++) {
-		bool more = false;
-
+	p->minus.n = p->cuts.n = 0;
+	for (int open = 0; more; open++) {
+		more = false;
 		for (uint32_t i = 0; i < p->candidates.n; i++) {
 			const struct box **to;
 
 			more = more || c[i].open > open;
-			if (c[i].open != open)
+			if (c[i].open != open || is_cut(p, &c[i]))
 				continue;
 			to = region_pool_add(&p->s, &p->minus);
 			if (!to)
@@ -112,8 +128,6 @@ order(struct prover *p)
 		}
 		if (open == 0 && p->minus.n > 0)
 			return true;
-		if (!more)
-			break;
 	}
 	return false;
 }
@@ -259,36 +273,24 @@ static enum region_found
 next_box(struct prover *p)
 {
 	struct network *n = &p->network;
+	enum region_found found = REGION_NONE;
 
 	if (n->at == n->child.box.n) {
 		n->act++;
 		n->stage = NEXT_ACT;
-	} else if (act_matters(box_at_hand(n)->origin->endpoint->kind,
-		       n->act)) {
-		n->stage = ENTER_BOX;
-	} else {
-		n->at++;
+		return REGION_WAIT;
 	}
-	return REGION_WAIT;
-}
-
-static enum region_found
-on_box(struct prover *p)
-{
-	struct network *n = &p->network;
-	enum region_found found = enter_box(p);
-
-	if (found == REGION_WAIT)
-		return found;
-	n->stage = ALLOWS;
+	if (act_matters(box_at_hand(n)->origin->endpoint->kind, n->act))
+		found = enter_box(p);
 	n->mark = p->s.terms.n;
 	if (found == REGION_NONE) { /* it allows nothing */
 		n->at++;
-		n->stage = NEXT_BOX;
-	} else if (gather_allows(p, box_at_hand(n))) {
-		p->frames.n = 0;
-	} else {
-		diff_start(p, &n->region);
+	} else if (found == REGION_SOME) {
+		n->stage = ALLOWS;
+		if (gather_allows(p, box_at_hand(n)))
+			p->frames.n = 0;
+		else
+			diff_start(p, &n->region);
 	}
 	return REGION_WAIT;
 }
@@ -313,26 +315,17 @@ static enum region_found
 next_deny(struct prover *p)
 {
 	struct network *n = &p->network;
+	struct region both = n->region;
+	enum region_found found = REGION_NONE;
 
-	n->stage = ENTER_DENY;
 	if (n->deny == n->denies.n) {
 		n->at++;
 		n->stage = NEXT_BOX;
+		return REGION_WAIT;
 	}
-	return REGION_WAIT;
-}
-
-static enum region_found
-on_deny(struct prover *p)
-{
-	struct network *n = &p->network;
-	struct region both = n->region;
-	enum region_found found;
-
 	p->s.terms.n = n->mark;
-	found = hit_denies(p, box_at_hand(n), deny_at_hand(n))
-	    ? REGION_NONE
-	    : enter(p, &both, deny_at_hand(n));
+	if (!hit_denies(p, box_at_hand(n), deny_at_hand(n)))
+		found = enter(p, &both, deny_at_hand(n));
 	if (found == REGION_WAIT)
 		return found;
 	p->candidates.n = 0;
@@ -340,7 +333,6 @@ on_deny(struct prover *p)
 		choose(p, &both, &p->candidates);
 	if (found == REGION_NONE || order(p)) {
 		n->deny++;
-		n->stage = NEXT_DENY;
 	} else {
 		diff_start(p, &both);
 		n->stage = DENIES;
@@ -377,10 +369,8 @@ network_run(struct prover *p)
 	static enum region_found (*const stages[])(struct prover * p) = {
 		[NEXT_ACT] = next_act,
 		[NEXT_BOX] = next_box,
-		[ENTER_BOX] = on_box,
 		[ALLOWS] = on_allows,
 		[NEXT_DENY] = next_deny,
-		[ENTER_DENY] = on_deny,
 		[DENIES] = on_denies,
 	};
 	enum region_found found = REGION_WAIT;

@@ -30,7 +30,7 @@ prover_new(const struct prover_question *q, struct arena *a)
 	if (p->q.steps == 0)
 		p->q.steps = PROVER_STEPS;
 	region_solver_init(&p->s, a, PROVER_ARENA - sizeof(*p));
-	p->literals.size = sizeof(struct region_literal);
+	p->literals.size = p->cuts.size = sizeof(struct region_literal);
 	p->hits.size = p->minus.size = sizeof(const void *);
 	diff_init(p);
 	network_init(p);

@@ -164,6 +164,10 @@ void region_init(struct region *r);
  */
 enum region_found region_add(struct region_solver *p, struct region *r,
     const struct region_literal *l, enum region_mode mode);
+/* Take n sets away at once: terms OUT, whose literals are IN. As region_add().
+ */
+enum region_found region_cut(struct region_solver *p, struct region *r,
+    const struct region_literal *l, size_t n);
 /* Seen at once: r is inside the literal, or has nothing in it. */
 bool region_inside(struct region_solver *p, const struct region *r,
     const struct region_literal *l);

@@ -714,6 +714,42 @@ region_add(struct region_solver *p, struct region *r,
 	return plain_add(p, r, &same, REGION_IN);
 }
 
+/* A value of r outside all of l in that dimension, where they are terms now. */
+static enum region_found
+value_outside(struct region_solver *p, struct region *r, enum region_dim dim,
+    const struct region_literal *l, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (l[i].dim == dim &&
+		    set_holds(p, l[i].set, region_value(p, r->value[dim]))) {
+			gather(p, r->head[dim]);
+			return solve(p, dim, &r->value[dim]);
+		}
+	return REGION_SOME;
+}
+
+enum region_found
+region_cut(struct region_solver *p, struct region *r,
+    const struct region_literal *l, size_t n)
+{
+	struct region all = *r;
+	uint32_t mark = p->terms.n;
+	enum region_found found = REGION_SOME;
+
+	for (size_t i = 0; i < n; i++)
+		if (!term_add(p, &all.head[l[i].dim], &l[i], REGION_OUT))
+			return REGION_WAIT;
+	for (int dim = 0; dim < REGION_DIMS && found == REGION_SOME; dim++)
+		if (all.head[dim] != r->head[dim])
+			found =
+			    value_outside(p, &all, (enum region_dim)dim, l, n);
+	if (found == REGION_SOME)
+		*r = all;
+	else
+		p->terms.n = mark;
+	return found;
+}
+
 bool
 region_inside(struct region_solver *p, const struct region *r,
     const struct region_literal *l)
