@@ -216,7 +216,7 @@ exec_new(struct sandbox *sb, const char *id, struct fault *f)
 			e = &sb->execs[i];
 	if (!e) {
 		(void)fault_set(f, FAULT_LIMIT,
-		    "%d processes started by exec run already", SANDBOX_EXECS);
+		    "%d processes run already", SANDBOX_EXECS);
 		return NULL;
 	}
 	*e = (struct exec){ .sb = sb,

@@ -33,7 +33,7 @@
 #include "wire/wire.h"
 
 enum sandbox_limits {
-	SANDBOX_EXECS = 64,      /* processes that exec runs at once */
+	SANDBOX_EXECS = 65,      /* the main process and 64 execs */
 	SANDBOX_ID = 64,         /* bytes of an exec id */
 	SANDBOX_GROUPS = 32,     /* supplementary groups of the agent */
 	SANDBOX_ARENA = 4 << 20, /* what one decoded message may take */

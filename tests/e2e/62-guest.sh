@@ -129,6 +129,20 @@ is "$(of p | head -n 1)" 'out PATH=/usr/bin:/bin\x0aHOME=/tmp\x0aLANG=C\x0a' "th
 
 is "$(of q | head -n 1)" 'out 5\x0a1\x0a1\x0a' "it holds no descriptor of ours, sees lo alone and cannot change it"
 
+many() { for i in $(seq "$1" "$2"); do echo "$3$i${4:+ $4}"; done; }
+guest "$work/disk" 256 <<END
+launch pids=200 -- sleep 1000
+wait ready
+$(many 1 64 'exec p' "-- sh -c 'sleep 1; true'")
+exec more -- true
+$(many 1 64 'wait p')
+exec a -- sh -c 'i=0; while [ \$i -lt 300 ]; do (true &); i=\$((i+1)); done; sleep 1; ps | wc -l'
+wait a
+END
+is "$(grep -c '^exited p.* code=0 ' <<<"$out")" 64 "64 execs at once all end well"
+like "$(of more)" "refused code=LIMIT_REACHED" "the 65th is refused"
+like "$(of a)" "out [567].x0a" "300 double forks leave nothing behind"
+
 guest - <<'END'
 launch tmpfs memory=60000000 pids=20 dir=/work -- sleep 1000
 wait ready
