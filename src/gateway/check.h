@@ -36,7 +36,7 @@ int check_folder(const char *path, const char *field,
 int check_workspace(const char *workspace, struct fault *f) MUST_CHECK;
 /* "k=v,k=v" into at most 64 spans of text. */
 #define CHECK_SELECTORS 64
-int check_selector(const char *text, struct span out[CHECK_SELECTORS],
+int check_selector(const char *selector, struct span out[CHECK_SELECTORS],
     size_t *n, struct fault *f) MUST_CHECK;
 
 /* cpus and memory as asked for: 0 means not said. */

@@ -86,6 +86,7 @@ set_command(const nacre_store_v1_Plan *plan, struct arena *a,
     nacre_session_v1_Bundle *b, struct fault *f)
 {
 	nacre_session_v1_Command *c = &b->agent;
+	struct plan_env e = { .tty = plan->tty };
 
 	b->has_agent = true;
 	b->no_main = plan->argv_count == 0;
@@ -95,7 +96,11 @@ set_command(const nacre_store_v1_Plan *plan, struct arena *a,
 	c->tty = plan->tty;
 	c->cols = 80;
 	c->rows = 24;
-	return plan_env(plan, NULL, 0, plan->tty, a, &c->env, &c->env_count, f);
+	if (plan_env(plan, &e, a, f) < 0)
+		return -1;
+	c->env = e.env;
+	c->env_count = e.n;
+	return 0;
 }
 
 static int

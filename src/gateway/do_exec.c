@@ -202,6 +202,11 @@ do_exec_answer(struct call *c)
 	const openshell_v1_ExecSandboxRequest *ask = x->ask;
 	nacre_session_v1_Open open = nacre_session_v1_Open_init_zero;
 	nacre_session_v1_Command *command = &open.kind.exec.command;
+	struct plan_env e = {
+		.more = pairs_of(ask),
+		.more_n = ask->environment_count,
+		.tty = ask->tty,
+	};
 	struct fault f = { 0 };
 
 	open.which_kind = nacre_session_v1_Open_exec_tag;
@@ -215,11 +220,12 @@ do_exec_answer(struct call *c)
 	command->tty = ask->tty;
 	command->cols = ask->cols > 0 ? ask->cols : 80;
 	command->rows = ask->rows > 0 ? ask->rows : 24;
-	if (plan_env(&x->plan, pairs_of(ask), ask->environment_count, ask->tty,
-		&c->arena, &command->env, &command->env_count, &f) < 0) {
+	if (plan_env(&x->plan, &e, &c->arena, &f) < 0) {
 		call_finish(c, &f);
 		return;
 	}
+	command->env = e.env;
+	command->env_count = e.n;
 	pipe_start(c, x->vm, &open,
 	    x->interactive ? &interactive_ops : &unary_ops, x);
 }

@@ -49,6 +49,22 @@ free_import(void *p)
 	free(im);
 }
 
+/* NULL when the arena is spent. */
+static char **
+copy_list(const char *const *list, struct arena *a, pb_size_t *n)
+{
+	char **out;
+	size_t count = 0;
+
+	while (list != NULL && list[count] != NULL)
+		count++;
+	out = arena_get(a, (count + 1) * sizeof(*out));
+	for (size_t i = 0; i < count && out != NULL; i++)
+		out[i] = arena_str(a, span_str(list[i]));
+	*n = out == NULL ? 0 : (pb_size_t)count;
+	return out;
+}
+
 static int
 fill_image(const struct image_info *i, struct arena *a, nacre_v1_Image *out,
     struct fault *f)
@@ -60,17 +76,12 @@ fill_image(const struct image_info *i, struct arena *a, nacre_v1_Image *out,
 	out->created_ms = i->imported_ms;
 	out->user = arena_str(a, span_str(i->config.user));
 	out->workdir = arena_str(a, span_str(i->config.workdir));
-	/* nanopb does not write through its pointers. */
-	out->entrypoint = (char **)(uintptr_t)i->config.entrypoint;
-	out->cmd = (char **)(uintptr_t)i->config.cmd;
-	while (out->entrypoint != NULL &&
-	    out->entrypoint[out->entrypoint_count] != NULL)
-		out->entrypoint_count++;
-	while (out->cmd != NULL && out->cmd[out->cmd_count] != NULL)
-		out->cmd_count++;
-	return out->workdir == NULL
-	    ? fault_set(f, FAULT_LIMIT, "the answer is too long")
-	    : 0;
+	out->entrypoint =
+	    copy_list(i->config.entrypoint, a, &out->entrypoint_count);
+	out->cmd = copy_list(i->config.cmd, a, &out->cmd_count);
+	if (out->workdir == NULL || out->cmd == NULL)
+		return fault_set(f, FAULT_LIMIT, "the answer is too long");
+	return 0;
 }
 
 int
@@ -353,7 +364,7 @@ static _Noreturn void
 become_import(char *const argv[], char *const env[], int out)
 {
 	const int keep[] = { 0, 1, 2 };
-	int null = open("/dev/null", O_RDONLY);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)dup2(null, STDIN_FILENO);
 	(void)dup2(out, STDOUT_FILENO);

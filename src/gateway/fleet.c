@@ -68,14 +68,13 @@ fleet_check_memory(const struct gateway *g, const struct resources *r,
     struct fault *f)
 {
 	uint64_t free_mib = machine_host_memory() >> 20;
+	uint64_t need = g->config.memory_reserve_mib + need_mib(r);
 
-	if (free_mib == 0 ||
-	    free_mib >= g->config.memory_reserve_mib + need_mib(r))
+	if (free_mib == 0 || free_mib >= need)
 		return 0;
 	fault_set(f, FAULT_BUSY,
 	    "host_memory: %llu MiB are free, %llu are needed",
-	    (unsigned long long)free_mib,
-	    (unsigned long long)(g->config.memory_reserve_mib + need_mib(r)));
+	    (unsigned long long)free_mib, (unsigned long long)need);
 	return -1;
 }
 

@@ -39,7 +39,7 @@ journal_parse(struct span s, struct journal_record *r, size_t *used)
 {
 	size_t n;
 
-	if (s.len < JOURNAL_HEAD || memcmp(s.ptr, "NLOG", 4) != 0)
+	if (s.len < JOURNAL_HEAD || get(s.ptr, 4) != JOURNAL_MAGIC)
 		return false;
 	n = (size_t)get(s.ptr + 4, 4);
 	if (n > JOURNAL_DATA || s.len - JOURNAL_HEAD < n)
@@ -57,7 +57,7 @@ static void
 format_head(const struct journal_record *r, uint8_t head[JOURNAL_HEAD])
 {
 	memset(head, 0, JOURNAL_HEAD);
-	memcpy(head, "NLOG", 4);
+	put32(head, JOURNAL_MAGIC);
 	put32(head + 4, (uint32_t)r->data.len);
 	put64(head + 8, r->launch);
 	put64(head + 16, r->offset);
@@ -100,7 +100,7 @@ scan(int fd, uint64_t launch, uint64_t *whole, uint64_t *end, struct fault *f)
 	while (pread(fd, head, sizeof(head), (off_t)at) == JOURNAL_HEAD) {
 		uint64_t n = get(head + 4, 4);
 
-		if (memcmp(head, "NLOG", 4) != 0 || n > JOURNAL_DATA ||
+		if (get(head, 4) != JOURNAL_MAGIC || n > JOURNAL_DATA ||
 		    at + JOURNAL_HEAD + n > (uint64_t)st.st_size)
 			break;
 		if (get(head + 8, 8) == launch)

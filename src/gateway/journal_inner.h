@@ -6,6 +6,7 @@
 #include "gateway/journal.h"
 
 enum {
+	JOURNAL_MAGIC = 0x474f4c4e, /* "NLOG" */
 	JOURNAL_HEAD = 40,
 	JOURNAL_DATA = 64 << 10,
 	JOURNAL_SEGMENT = 512 << 10,

@@ -34,11 +34,24 @@ journal_reader_release(struct journal_reader *r)
 		buf_release(&r->line[i].text);
 }
 
+/* Bytes that are no text become text. */
+static bool
+tell_text(struct journal_line *line, const struct output *o)
+{
+	char safe[4 * JOURNAL_LINE + 1];
+
+	if (utf8_valid(line->text) &&
+	    span_find(line->text, 0) == line->text.len)
+		return o->each(o->owner, line);
+	text_escape(line->text, safe, sizeof(safe));
+	line->text = span_str(safe);
+	return o->each(o->owner, line);
+}
+
 /* Tell the line of that stream; false: it must be told again. */
 static bool
 tell(struct journal_reader *r, bool is_error, const struct output *o)
 {
-	char safe[4 * JOURNAL_LINE + 1];
 	struct journal_line line = {
 		.time_ms = r->line[is_error].time_ms,
 		.is_error = is_error,
@@ -47,11 +60,7 @@ tell(struct journal_reader *r, bool is_error, const struct output *o)
 
 	if (line.text.len > 0 && line.text.ptr[line.text.len - 1] == '\r')
 		line.text.len--;
-	if (!utf8_valid(line.text) || span_find(line.text, 0) < line.text.len) {
-		text_escape(line.text, safe, sizeof(safe));
-		line.text = span_str(safe);
-	}
-	if (!o->each(o->owner, &line))
+	if (!tell_text(&line, o))
 		return false;
 	buf_clear(&r->line[is_error].text);
 	r->line[is_error].whole = false;
@@ -184,7 +193,6 @@ journal_read(const struct gateway *g, struct journal_reader *r, bool finish,
 {
 	const struct output o = { .each = each, .owner = owner };
 	struct segments s;
-	size_t first;
 	int rc;
 
 	for (int i = 0; i < 2; i++) {
@@ -192,10 +200,9 @@ journal_read(const struct gateway *g, struct journal_reader *r, bool finish,
 			return 0;
 	}
 	rc = open_segments(g, r->id, &s, f);
-	if (rc == 0) {
-		first = r->inode != 0 && s.inode[1] == r->inode ? 1 : 0;
-		rc = read_from(r, &s, first, &o, f);
-	}
+	if (rc == 0)
+		rc = read_from(r, &s,
+		    r->inode != 0 && s.inode[1] == r->inode ? 1 : 0, &o, f);
 	close_segments(&s);
 	for (int i = 0; i < 2 && finish && rc == 0; i++) {
 		if (r->line[i].text.len > 0 && !r->line[i].whole)

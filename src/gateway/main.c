@@ -163,7 +163,6 @@ find_programs(struct gateway *g, struct fault *f)
 static void
 measure_guest(struct gateway *g)
 {
-	uint8_t digest[DIGEST_SIZE];
 	struct fault f = { 0 };
 	struct fleet_paths p;
 	struct buf b;
@@ -171,6 +170,8 @@ measure_guest(struct gateway *g)
 	fleet_paths(g, &p);
 	buf_init(&b, GUEST_MAX);
 	if (file_read(AT_FDCWD, p.guest, &b, &f) == 0) {
+		uint8_t digest[DIGEST_SIZE];
+
 		digest_of(buf_span(&b), digest);
 		hex_format(digest, sizeof(digest), g->supervisor_digest);
 	} else {

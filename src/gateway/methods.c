@@ -8,18 +8,18 @@ static const struct method methods[] = {
 #define METHOD(grpc, mcp, callers, area, request, bytes, sort, judge, act, \
     reply, word)                                                           \
  {                                                                         \
-	 .path = grpc,                                                     \
-	 .tool = mcp,                                                      \
-	 .who = callers,                                                   \
-	 .scope = area,                                                    \
+	 .path = (grpc),                                                   \
+	 .tool = (mcp),                                                    \
+	 .who = (callers),                                                 \
+	 .scope = (area),                                                  \
 	 .fields = request##_fields,                                       \
 	 .ask_size = sizeof(request),                                      \
-	 .arena = bytes,                                                   \
-	 .kind = sort,                                                     \
-	 .decide = judge,                                                  \
-	 .effect = act,                                                    \
-	 .answer = reply,                                                  \
-	 .verb = word,                                                     \
+	 .arena = (bytes),                                                 \
+	 .kind = (sort),                                                   \
+	 .decide = (judge),                                                \
+	 .effect = (act),                                                  \
+	 .answer = (reply),                                                \
+	 .verb = (word),                                                   \
  },
 #include "gateway/methods.def"
 #undef METHOD

@@ -214,7 +214,7 @@ plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
     struct arena *a, nacre_store_v1_Plan *plan, struct fault *f)
 {
 	const char *folder = image->config.workdir;
-	struct policy p;
+	struct policy p = { 0 };
 
 	if (read_policy(spec, a, &p, f) < 0 ||
 	    resolve_user(image, &p, a, plan, f) < 0 ||
@@ -231,8 +231,7 @@ plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
 }
 
 int
-plan_env(const nacre_store_v1_Plan *plan, const struct pair *more,
-    size_t more_n, bool tty, struct arena *a, char ***env, pb_size_t *n,
+plan_env(const nacre_store_v1_Plan *plan, struct plan_env *e, struct arena *a,
     struct fault *f)
 {
 	struct list l = { .n = 0 };
@@ -240,7 +239,7 @@ plan_env(const nacre_store_v1_Plan *plan, const struct pair *more,
 	l.items = arena_get(a, (ENTRIES + 1) * sizeof(*l.items));
 	if (l.items == NULL || plan->env_count > ENTRIES)
 		return fault_set(f, FAULT_LIMIT, "the environment is too big");
-	if (put_text(&l, "TERM", tty ? "xterm-256color" : "dumb", a, f) < 0)
+	if (put_text(&l, "TERM", e->tty ? "xterm-256color" : "dumb", a, f) < 0)
 		return -1;
 	for (pb_size_t i = 0; i < plan->env_count; i++) {
 		struct span s = span_str(plan->env[i]);
@@ -249,9 +248,9 @@ plan_env(const nacre_store_v1_Plan *plan, const struct pair *more,
 		if (put(&l, span_of(s.ptr, eq), span_from(s, eq + 1), a, f) < 0)
 			return -1;
 	}
-	if (put_pairs(&l, more, more_n, a, f) < 0)
+	if (put_pairs(&l, e->more, e->more_n, a, f) < 0)
 		return -1;
-	*env = l.items;
-	*n = (pb_size_t)l.n;
+	e->env = l.items;
+	e->n = (pb_size_t)l.n;
 	return 0;
 }

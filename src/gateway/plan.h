@@ -16,10 +16,15 @@
 int plan_make(const openshell_v1_SandboxSpec *spec,
     const struct image_info *image, struct arena *a, nacre_store_v1_Plan *plan,
     struct fault *f) MUST_CHECK;
-/* The environment of one process: the plan's, what is added (may replace),
- * and TERM. *env ends with no NULL: it has *n entries. */
-int plan_env(const nacre_store_v1_Plan *plan, const struct pair *more,
-    size_t more_n, bool tty, struct arena *a, char ***env, pb_size_t *n,
-    struct fault *f) MUST_CHECK;
+/* What a process adds to the plan's environment, and what comes of it. */
+struct plan_env {
+	const struct pair *more; /* may replace */
+	size_t more_n;
+	bool tty;
+	char **env; /* out: n entries, no NULL after them */
+	pb_size_t n;
+};
+int plan_env(const nacre_store_v1_Plan *plan, struct plan_env *e,
+    struct arena *a, struct fault *f) MUST_CHECK;
 
 #endif

@@ -251,8 +251,8 @@ read_limit(struct span key, struct span value, struct resources *r,
 static int
 read_limits(struct span value, struct resources *r, struct fault *f)
 {
-	struct span entry_value;
-	struct span key;
+	struct span entry_value = { 0 };
+	struct span key = { 0 };
 	struct field v;
 	int got;
 
@@ -272,8 +272,8 @@ int
 check_resources(struct span bytes, struct resources *r, struct fault *f)
 {
 	struct resources requests = { 0 };
-	struct span value;
-	struct span key;
+	struct span value = { 0 };
+	struct span key = { 0 };
 	int got;
 
 	memset(r, 0, sizeof(*r));

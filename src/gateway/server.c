@@ -40,7 +40,6 @@ parent_of(pid_t pid)
 {
 	struct fault ignored = { 0 };
 	uint64_t parent = 0;
-	struct span s;
 	struct buf b;
 	char path[64];
 
@@ -48,7 +47,8 @@ parent_of(pid_t pid)
 		return 0;
 	buf_init(&b, 64 << 10);
 	if (file_read(AT_FDCWD, path, &b, &ignored) == 0) {
-		s = buf_span(&b);
+		struct span s = buf_span(&b);
+
 		while (s.len > 0 && !span_starts(s, "PPid:\t"))
 			s = span_from(s, span_find(s, '\n') + 1);
 		s = span_from(s, strlen("PPid:\t"));

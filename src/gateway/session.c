@@ -189,12 +189,12 @@ tunnel_message(struct rpc_call *c, void *owner, struct span message)
 	struct session *s = owner;
 	struct fault f = { 0 };
 	struct arena a;
-	struct span data;
 
 	arena_init(&a, 2 * LIMIT_MESSAGE);
 	s->owed += message.len;
 	if (WIRE_DECODE(nacre_keeper_v1_Bytes, &m, message, &a, &f) == 0) {
-		data = wire_span(m.data);
+		struct span data = wire_span(m.data);
+
 		if (m.opened && !s->opened)
 			tunnel_opened(s);
 		if (data.len > 0 && buf_add(&s->in, data.ptr, data.len, &f) < 0)

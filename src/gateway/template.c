@@ -55,7 +55,8 @@ template_find(const struct gateway *g, const struct machine_shape *s)
 static void start_next(struct gateway *g);
 
 static void
-on_done(struct machine_job *j, struct machine_template *made,
+on_done(struct machine_job *j,
+    struct machine_template *made, /* cppcheck-suppress constParameter */
     const struct fault *f)
 {
 	struct template *t = CONTAINER_OF(j, struct template, job);

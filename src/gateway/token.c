@@ -55,12 +55,17 @@ session_authorise(struct session *s, struct span authorization,
     struct identity_claims *out, struct fault *f)
 {
 	struct span token = span_from(authorization, strlen("Bearer "));
+	const struct identity_expect expect = {
+		.point = s->g->token_key.point,
+		.domain = s->g->config.trust_domain,
+		.audience = IDENTITY_GATEWAY,
+		.now_s = clock_wall_ms() / 1000,
+	};
 	uint8_t digest[DIGEST_SIZE];
 
 	if (!span_starts(authorization, "Bearer "))
 		return fault_set(f, FAULT_UNAUTHENTICATED, "a token is needed");
-	if (identity_verify(s->g->token_key.point, s->g->config.trust_domain,
-		IDENTITY_GATEWAY, clock_wall_ms() / 1000, token, out, f) < 0)
+	if (identity_verify(&expect, token, out, f) < 0)
 		return -1;
 	if (s->vm == NULL || strcmp(out->sandbox_id, s->vm->sandbox_id) != 0)
 		return fault_set(f, FAULT_UNAUTHENTICATED,

@@ -52,13 +52,18 @@ const char *identity_audience_name(enum identity_audience a);
  */
 int identity_issue(const struct tls_key *key, const char *domain,
     const struct identity_claims *c, char *out, struct fault *f) MUST_CHECK;
+/* What a token must be. */
+struct identity_expect {
+	const uint8_t *point; /* 65 bytes: the key that signs */
+	const char *domain;
+	enum identity_audience audience;
+	int64_t now_s;
+};
 /*
- * What a token says, if it is signed by `point` (65 bytes), is of that domain
- * and audience, and holds at now_s. Else UNAUTHENTICATED, and *c untouched;
- * the sentence never quotes the token.
+ * What a token says, if it is as expected. Else UNAUTHENTICATED, and *c
+ * untouched; the sentence never quotes the token.
  */
-int identity_verify(const uint8_t *point, const char *domain,
-    enum identity_audience audience, int64_t now_s, struct span token,
+int identity_verify(const struct identity_expect *e, struct span token,
     struct identity_claims *c, struct fault *f) MUST_CHECK;
 
 #endif

@@ -151,7 +151,6 @@ int
 identity_issue(const struct tls_key *key, const char *domain,
     const struct identity_claims *c, char *out, struct fault *f)
 {
-	uint8_t sig[TLS_SIGNATURE];
 	struct buf header;
 	struct buf claims;
 	size_t at = 0;
@@ -165,6 +164,8 @@ identity_issue(const struct tls_key *key, const char *domain,
 	    write_claims(domain, c, &claims, f) == 0 &&
 	    add_part(out, &at, buf_span(&header), f) == 0 &&
 	    add_part(out, &at, buf_span(&claims), f) == 0) {
+		uint8_t sig[TLS_SIGNATURE];
+
 		if (tls_sign(key, span_of(out, at), sig) < 0)
 			fault_set(f, FAULT_SYSTEM, "the key cannot sign");
 		else

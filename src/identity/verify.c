@@ -126,9 +126,8 @@ check(const struct json_value *claims, const char *domain, int64_t now_s,
 }
 
 static int
-verify(const uint8_t *point, const char *domain, int64_t now_s,
-    struct span token, struct arena *a, struct identity_claims *c,
-    struct fault *f)
+verify(const struct identity_expect *e, struct span token, struct arena *a,
+    struct identity_claims *c, struct fault *f)
 {
 	uint8_t sig[TLS_SIGNATURE];
 	struct span is_signed;
@@ -138,24 +137,23 @@ verify(const uint8_t *point, const char *domain, int64_t now_s,
 	if (token.len >= IDENTITY_TOKEN || !split(token, part, &is_signed))
 		return no(f, "not a compact JWS");
 	if (!base64url_parse(part[2], sig, sizeof(sig), &n) ||
-	    n != sizeof(sig) || !tls_verify(point, is_signed, sig))
+	    n != sizeof(sig) || !tls_verify(e->point, is_signed, sig))
 		return no(f, "bad signature");
-	if (!header_ok(decode(part[0], a), point))
+	if (!header_ok(decode(part[0], a), e->point))
 		return no(f, "its header is not ours");
-	return check(decode(part[1], a), domain, now_s, c, f);
+	return check(decode(part[1], a), e->domain, e->now_s, c, f);
 }
 
 int
-identity_verify(const uint8_t *point, const char *domain,
-    enum identity_audience audience, int64_t now_s, struct span token,
+identity_verify(const struct identity_expect *e, struct span token,
     struct identity_claims *c, struct fault *f)
 {
-	struct identity_claims got = { .audience = audience };
+	struct identity_claims got = { .audience = e->audience };
 	struct arena a;
 	int rc;
 
 	arena_init(&a, 64 << 10);
-	rc = verify(point, domain, now_s, token, &a, &got, f);
+	rc = verify(e, token, &a, &got, f);
 	arena_release(&a);
 	if (rc == 0)
 		*c = got;

@@ -108,7 +108,7 @@ static int
 prepare(struct store *s, struct fault *f)
 {
 	static const char *const text[] = {
-#define SQL(name, sql) [STORE_##name] = sql,
+#define SQL(name, sql) [STORE_##name] = (sql),
 #include "store/sql.def"
 #undef SQL
 	};

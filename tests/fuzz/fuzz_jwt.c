@@ -18,10 +18,11 @@ static struct tls_key key;
 static bool
 is_verified(struct span token, struct identity_claims *c)
 {
+	const struct identity_expect e = { key.point, "nacre.local",
+		IDENTITY_GATEWAY, 1800000000 };
 	struct fault f = { 0 };
 
-	return identity_verify(key.point, "nacre.local", IDENTITY_GATEWAY,
-		   1800000000, token, c, &f) == 0;
+	return identity_verify(&e, token, c, &f) == 0;
 }
 
 /* The input up to its first NUL byte is the header, the rest the claims. */

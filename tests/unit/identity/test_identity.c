@@ -45,6 +45,16 @@ issue(const struct identity_claims *c)
 	assert_int_equal(identity_issue(&key, DOMAIN, c, token, &fault), 0);
 }
 
+static int
+verify(const uint8_t *point, const char *domain,
+    enum identity_audience audience, int64_t now_s, struct span t,
+    struct identity_claims *got)
+{
+	const struct identity_expect e = { point, domain, audience, now_s };
+
+	return identity_verify(&e, t, got, &fault);
+}
+
 static void
 refused(struct span t, enum identity_audience audience, int64_t now_s,
     const char *why)
@@ -52,8 +62,7 @@ refused(struct span t, enum identity_audience audience, int64_t now_s,
 	struct identity_claims got;
 
 	fault_clear(&fault);
-	assert_int_equal(identity_verify(key.point, DOMAIN, audience, now_s, t,
-			     &got, &fault),
+	assert_int_equal(verify(key.point, DOMAIN, audience, now_s, t, &got),
 	    -1);
 	assert_int_equal(fault.code, FAULT_UNAUTHENTICATED);
 	assert_non_null(strstr(fault.text, why));
@@ -68,9 +77,8 @@ what_is_issued_verifies(void **state)
 	(void)state;
 	issue(&c);
 	for (int64_t now = NOW - 30; now < NOW + 3630; now += 305)
-		assert_int_equal(identity_verify(key.point, DOMAIN,
-				     IDENTITY_GATEWAY, now, span_str(token),
-				     &got, &fault),
+		assert_int_equal(verify(key.point, DOMAIN, IDENTITY_GATEWAY,
+				     now, span_str(token), &got),
 		    0);
 	assert_string_equal(got.sandbox_id, ID);
 	assert_string_equal(got.launch, LAUNCH);
@@ -117,15 +125,14 @@ another_domain_or_key_is_refused(void **state)
 
 	(void)state;
 	issue(&c);
-	assert_int_equal(identity_verify(key.point, "elsewhere",
-			     IDENTITY_GATEWAY, NOW, span_str(token), &got,
-			     &fault),
+	assert_int_equal(verify(key.point, "elsewhere", IDENTITY_GATEWAY, NOW,
+			     span_str(token), &got),
 	    -1);
 	fault_clear(&fault);
 	assert_int_equal(
 	    tls_key_from_secret(&other, other_secret, "gateway", &fault), 0);
-	assert_int_equal(identity_verify(other.point, DOMAIN, IDENTITY_GATEWAY,
-			     NOW, span_str(token), &got, &fault),
+	assert_int_equal(verify(other.point, DOMAIN, IDENTITY_GATEWAY, NOW,
+			     span_str(token), &got),
 	    -1);
 	assert_non_null(strstr(fault.text, "bad signature"));
 }
@@ -203,8 +210,8 @@ only_our_forms_are_taken(void **state)
 		(uint8_t *)made, sizeof(made), &n));
 	assert_true(text_copy(header, sizeof(header), span_of(made, n)));
 	forge(header, START SUB "\"aud\":\"gateway\"," TIMES REST "}");
-	assert_int_equal(identity_verify(key.point, DOMAIN, IDENTITY_GATEWAY,
-			     NOW, span_str(token), &got, &fault),
+	assert_int_equal(verify(key.point, DOMAIN, IDENTITY_GATEWAY, NOW,
+			     span_str(token), &got),
 	    0);
 	for (size_t i = 0; i < NELEM(bodies); i++) {
 		forge(header, bodies[i]);
