@@ -2,7 +2,9 @@
 /*
  * Log: for operators, may be lost. One event is one line on stderr:
  *   2026-11-29T14:02:46Z gateway warn store.c:81 text
- * Bytes that strangers chose are escaped here, once.
+ * Bytes that strangers chose are escaped here, once. Strangers also choose how
+ * often something happens: past 200 lines at once and 50 a second lines are
+ * dropped and counted, errors excepted.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
