@@ -25,6 +25,20 @@ static const struct {
 static void fill(struct fault *f, enum fault_code code, const char *fmt,
     va_list ap) __attribute__((format(printf, 3, 0)));
 
+/*
+ * A fault crosses the wire, where text must be UTF-8 or the whole answer is
+ * lost: what a cut left of a character goes, a stranger's byte is made '?'.
+ */
+static void
+tidy(char *text, size_t size)
+{
+	size_t n = strlen(text);
+
+	if (n + 1 == size)
+		text[utf8_whole(span_of(text, n))] = '\0';
+	utf8_mend(text);
+}
+
 static void
 fill(struct fault *f, enum fault_code code, const char *fmt, va_list ap)
 {
@@ -32,6 +46,7 @@ fill(struct fault *f, enum fault_code code, const char *fmt, va_list ap)
 	f->sys = 0;
 	f->field[0] = '\0';
 	(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	tidy(f->text, sizeof(f->text));
 }
 
 int
@@ -71,6 +86,7 @@ fault_field(struct fault *f, const char *field, const char *fmt, ...)
 	fill(f, FAULT_INVALID, fmt, ap);
 	va_end(ap);
 	(void)snprintf(f->field, sizeof(f->field), "%s", field);
+	tidy(f->field, sizeof(f->field));
 	return -1;
 }
 
@@ -85,8 +101,10 @@ fault_prefix(struct fault *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
+	tidy(f->text, sizeof(f->text));
 	used = strlen(f->text);
 	(void)snprintf(f->text + used, sizeof(f->text) - used, ": %s", old);
+	tidy(f->text, sizeof(f->text));
 	return -1;
 }
 

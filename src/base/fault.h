@@ -28,7 +28,7 @@ enum fault_kind {
 struct fault {
 	enum fault_code code;
 	int sys;        /* errno of a SYSTEM fault, else 0 */
-	char text[240]; /* lower case sentence, no full stop */
+	char text[240]; /* lower case sentence, no full stop; valid UTF-8 */
 	char field[64]; /* argument or place that is wrong, may be empty */
 };
 

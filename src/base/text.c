@@ -78,7 +78,11 @@ text_fmt(char *out, size_t size, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(out, size, fmt, ap);
 	va_end(ap);
-	return n >= 0 && (size_t)n < size;
+	if (n >= 0 && (size_t)n < size)
+		return true;
+	if (n >= 0 && size > 0)
+		out[utf8_whole(span_of(out, size - 1))] = '\0';
+	return false;
 }
 
 bool
@@ -87,6 +91,8 @@ text_copy(char *out, size_t size, struct span s)
 	size_t n = s.len < size ? s.len : size - 1;
 
 	BUG_IF(size == 0);
+	if (n < s.len)
+		n = utf8_whole(span_of(s.ptr, n));
 	if (n)
 		memcpy(out, s.ptr, n);
 	out[n] = '\0';
@@ -129,6 +135,35 @@ utf8_valid(struct span s)
 		s = span_from(s, n);
 	}
 	return true;
+}
+
+size_t
+utf8_whole(struct span s)
+{
+	size_t more = 0; /* continuation bytes at the end */
+	uint8_t first;
+	size_t want;
+
+	while (more < 3 && more < s.len &&
+	    (s.ptr[s.len - 1 - more] & 0xc0) == 0x80)
+		more++;
+	if (more == s.len)
+		return s.len;
+	first = s.ptr[s.len - 1 - more];
+	want = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+	return more < want ? s.len - 1 - more : s.len;
+}
+
+void
+utf8_mend(char *text)
+{
+	for (char *at = text; *at != '\0';) {
+		size_t n = utf8_length(span_str(at));
+
+		if (n == 0)
+			*at = '?';
+		at += n ? n : 1;
+	}
 }
 
 void

@@ -15,13 +15,18 @@ bool num_parse(struct span s, uint64_t max, uint64_t *out);
 void hex_format(const void *p, size_t n, char *out);
 /* Exactly 2*n hex digits, else false. */
 bool hex_parse(struct span s, uint8_t *out, size_t n);
-/* snprintf that says whether all of it fitted. */
+/* snprintf that says whether all of it fitted; cut like text_copy(). */
 bool text_fmt(char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Copy and terminate; false (and cut) when it does not fit. */
+/* Copy and terminate; false (and cut between characters) when it does not
+ * fit. */
 bool text_copy(char *out, size_t size, struct span s);
 /* Valid UTF-8 (no surrogates, no overlong forms, <= U+10FFFF). */
 bool utf8_valid(struct span s);
+/* Length of s without a UTF-8 sequence that a cut has left unfinished. */
+size_t utf8_whole(struct span s);
+/* Make text valid UTF-8 in place: '?' for each byte that is not part of it. */
+void utf8_mend(char *text);
 /*
  * Make bytes of a stranger printable: control bytes, DEL and bytes that are
  * not UTF-8 become \xNN, the backslash doubles. Cut at size.

@@ -87,6 +87,53 @@ long_text_is_cut_and_terminated(void **state)
 }
 
 static void
+a_cut_falls_between_characters(void **state)
+{
+	static const char *const letters[] = { "\xc3\xa9", "\xe2\x82\xac",
+		"\xf0\x9f\x90\x9a" };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(letters); i++)
+		for (size_t lead = 0; lead < 4; lead++) {
+			struct fault f = { 0 };
+			char word[500] = "";
+			size_t used = lead;
+
+			memset(word, 'x', lead);
+			while (used + 5 < sizeof(word)) {
+				memcpy(word + used, letters[i],
+				    strlen(letters[i]));
+				used += strlen(letters[i]);
+			}
+			(void)fault_field(&f, word, "%s", word);
+			assert_true(utf8_valid(span_str(f.text)));
+			assert_true(utf8_valid(span_str(f.field)));
+			assert_true(strlen(f.text) > sizeof(f.text) - 5);
+			(void)fault_prefix(&f, "ab");
+			assert_true(utf8_valid(span_str(f.text)));
+			(void)fault_prefix(&f, "%s", word);
+			assert_true(utf8_valid(span_str(f.text)));
+			errno = EIO;
+			(void)fault_sys(&f, "%s", word);
+			assert_true(utf8_valid(span_str(f.text)));
+		}
+}
+
+static void
+bytes_that_are_no_text_are_marked(void **state)
+{
+	struct fault f = { 0 };
+
+	(void)state;
+	(void)fault_field(&f, "a\xff", "no '%s' here, %.1s", "x\xc3y\xff",
+	    "\xc3\xa9");
+	assert_string_equal(f.text, "no 'x?y?' here, ?");
+	assert_string_equal(f.field, "a?");
+	(void)fault_prefix(&f, "\xfe\xc3\xa9");
+	assert_string_equal(f.text, "?\xc3\xa9: no 'x?y?' here, ?");
+}
+
+static void
 every_code_has_a_row_of_its_own(void **state)
 {
 	(void)state;
@@ -126,6 +173,8 @@ main(void)
 		cmocka_unit_test(a_field_is_named),
 		cmocka_unit_test(context_goes_in_front),
 		cmocka_unit_test(long_text_is_cut_and_terminated),
+		cmocka_unit_test(a_cut_falls_between_characters),
+		cmocka_unit_test(bytes_that_are_no_text_are_marked),
 		cmocka_unit_test(every_code_has_a_row_of_its_own),
 		cmocka_unit_test(a_peers_status_becomes_a_code_of_that_status),
 	};

@@ -79,6 +79,39 @@ text_that_does_not_fit_is_told(void **state)
 	assert_string_equal(out, "abc");
 	assert_true(text_copy(out, 1, span_of(NULL, 0)));
 	assert_string_equal(out, "");
+	assert_false(text_copy(out, sizeof(out), SPAN_LIT("ab\xc3\xa9")));
+	assert_string_equal(out, "ab");
+	assert_true(text_copy(out, sizeof(out), SPAN_LIT("b\xc3\xa9")));
+	assert_false(text_fmt(out, sizeof(out), "%s", "b\xe2\x82\xac"));
+	assert_string_equal(out, "b");
+	assert_false(text_copy(out, 1, SPAN_LIT("\xc3\xa9")));
+	assert_string_equal(out, "");
+}
+
+static void
+a_begun_character_is_not_whole(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		size_t whole;
+	} rows[] = {
+		{ BYTES(""), 0 },
+		{ BYTES("ab"), 2 },
+		{ BYTES("a\xc3"), 1 },
+		{ BYTES("a\xc3\xa9"), 3 },
+		{ BYTES("a\xe2\x82"), 1 },
+		{ BYTES("a\xe2\x82\xac"), 4 },
+		{ BYTES("a\xf0\x9f\x90"), 1 },
+		{ BYTES("\xf0\x9f\x90\x9a"), 4 },
+		{ BYTES("a\x80\x80\x80\x80"), 5 }, /* was none before */
+		{ BYTES("\x80"), 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(rows); i++)
+		assert_int_equal(utf8_whole(span_of(rows[i].text, rows[i].len)),
+		    rows[i].whole);
 }
 
 static void
@@ -308,6 +341,7 @@ main(void)
 		cmocka_unit_test(numbers_are_plain_decimal_up_to_their_bound),
 		cmocka_unit_test(hex_goes_both_ways),
 		cmocka_unit_test(text_that_does_not_fit_is_told),
+		cmocka_unit_test(a_begun_character_is_not_whole),
 		cmocka_unit_test(only_whole_shortest_utf8_is_valid),
 		cmocka_unit_test(
 		    every_scalar_value_is_valid_and_no_surrogate_is),
