@@ -102,7 +102,8 @@ typedef bool (*image_in_use)(void *arg, const char *digest);
  */
 int image_sweep(const struct image_store *s, image_in_use in_use, void *arg,
     uint64_t *freed, struct fault *f) MUST_CHECK;
-/* Removes the name, then sweeps. */
+/* Removes the name, then sweeps. Does not wait: FAULT_BUSY while an import is
+ * being published. */
 int image_delete(const struct image_store *s, const char *name,
     image_in_use in_use, void *arg, uint64_t *freed,
     struct fault *f) MUST_CHECK;

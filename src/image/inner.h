@@ -501,7 +501,11 @@ int image_publish(const struct image_store *s, const struct image_write *w,
     int sqfs, const struct image_plan *plan, struct image_result *out,
     struct fault *f) MUST_CHECK;
 
+/* Waits for an import that is being published. */
 int image_store_lock(const struct image_store *s, struct fault *f) MUST_CHECK;
+/* FAULT_BUSY instead of waiting: for those who are in a loop. */
+int image_store_try_lock(const struct image_store *s,
+    struct fault *f) MUST_CHECK;
 void image_store_unlock(const struct image_store *s);
 int image_not_found(const char *name, struct fault *f); /* sets it; -1 */
 /* "NAME.json" -> NAME; false for anything else that lies about. */

@@ -58,13 +58,29 @@ image_store_close(struct image_store *s)
 	fd_close(&s->dir);
 }
 
+static int
+lock(const struct image_store *s, int how, struct fault *f)
+{
+	while (flock(s->dir, LOCK_EX | how) < 0) {
+		if (errno == EWOULDBLOCK)
+			return fault_set(f, FAULT_BUSY,
+			    "the image store is busy");
+		if (errno != EINTR)
+			return fault_sys(f, "cannot lock the image store");
+	}
+	return 0;
+}
+
 int
 image_store_lock(const struct image_store *s, struct fault *f)
 {
-	while (flock(s->dir, LOCK_EX) < 0)
-		if (errno != EINTR)
-			return fault_sys(f, "cannot lock the image store");
-	return 0;
+	return lock(s, 0, f);
+}
+
+int
+image_store_try_lock(const struct image_store *s, struct fault *f)
+{
+	return lock(s, LOCK_NB, f);
 }
 
 void
@@ -266,7 +282,7 @@ image_delete(const struct image_store *s, const char *name, image_in_use in_use,
 	if (!name_valid(span_str(name), LIMIT_NAME))
 		return image_not_found(name, f);
 	(void)snprintf(file, sizeof(file), "%s.json", name);
-	if (image_store_lock(s, f) < 0)
+	if (image_store_try_lock(s, f) < 0)
 		return -1;
 	if (unlinkat(s->names, file, 0) < 0)
 		r = errno == ENOENT

@@ -247,6 +247,28 @@ a_blob_in_use_stays(void **state)
 }
 
 static void
+a_delete_does_not_wait_for_a_publisher(void **state)
+{
+	struct image_store other;
+	struct image_result r;
+	struct fault f = { 0 };
+	uint64_t freed;
+	char path[160];
+
+	(void)state;
+	must_import("a", &r);
+	(void)snprintf(path, sizeof(path), "%s/store", top);
+	assert_int_equal(image_store_open(&other, path, &f), 0);
+	assert_int_equal(image_store_lock(&other, &f), 0);
+	assert_int_equal(image_delete(&store, "a", NULL, NULL, &freed, &f), -1);
+	assert_int_equal(f.code, FAULT_BUSY);
+	assert_int_equal(files_in(store.names), 1);
+	image_store_unlock(&other);
+	assert_int_equal(image_delete(&store, "a", NULL, NULL, &freed, &f), 0);
+	image_store_close(&other);
+}
+
+static void
 the_same_folder_gives_the_same_digest(void **state)
 {
 	struct image_result r;
@@ -343,6 +365,7 @@ main(void)
 		TEST(equal_content_is_one_blob),
 		TEST(a_long_list_needs_little_room),
 		TEST(a_blob_in_use_stays),
+		TEST(a_delete_does_not_wait_for_a_publisher),
 		TEST(the_same_folder_gives_the_same_digest),
 		TEST(bad_asks_leave_nothing),
 		TEST(a_damaged_store_is_told),
