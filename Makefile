@@ -148,7 +148,7 @@ $(foreach f,host guest,$(eval $(call flavour,$(f))))
 
 # --- link: what ships keeps its symbols beside it, in NAME.debug
 define program
-$(B)/$(2)/$(1): $$(call objs,$(3),$$(call program_srcs,$(1))) $(B)/obj/$(3)/libproto.a
+$(B)/$(2)/$(1): $$(call objs,$(3),$$(call program_srcs,$(1)) $(if $(filter asanhost,$(MODE)$(3)),tests/asan/options.c)) $(B)/obj/$(3)/libproto.a
 	$$(call say,LINK,$$@)
 	$$(Q)mkdir -p $$(@D) && $$($(3)_cc) $$(link_$(3)) -o $$@.debug $$^ $$(libs_$(3))
 	$$(Q)tools/finish-program $$@ $$(if $$(ships)$$(filter guest,$(3)),static,shared) $(4)
@@ -206,19 +206,22 @@ run_fuzz    = $(fuzz_srcs:tests/fuzz/%.c=$(BUILD)/fuzz/fuzz/%)
 
 test-programs: $(test_bins)
 fuzz-programs: $(fuzz_bins)
+host-programs: $(host_files)
 asan-bins:
 	$(sub) MODE=asan test-programs
+asan-programs:
+	$(sub) MODE=asan host-programs
 fuzz-bins:
 	$(sub) MODE=fuzz fuzz-programs
 host-setup:
 	$(Q)tools/host-setup build run test
 
 test: host-setup
-	$(sub) all e2e-programs asan-bins fuzz-bins
+	$(sub) all e2e-programs asan-bins asan-programs fuzz-bins
 	$(Q)$(test_env) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests -j2 $(tool_tests) $(asan_bins) $(run_fuzz) -- -j1 $(vm_tests)
 check: asan-bins
 	$(Q)$(test_env) tools/run-tests -j2 $(asan_bins) $(if $(ROOM),,$(tool_tests))
-check-vm: all e2e-programs
+check-vm: all e2e-programs asan-programs
 	$(Q)$(test_env) tools/run-tests -j1 $(vm_tests)
 test-z3 bench-prover: host-setup
 	$(sub) MODE=release $(BUILD)/release/test/z3/pairs
@@ -280,5 +283,5 @@ clean:
 force:
 .SECONDARY:
 .PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
-	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup test-programs fuzz-programs asan-bins fuzz-bins
+	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup host-programs asan-programs test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
