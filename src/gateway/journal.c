@@ -34,22 +34,30 @@ get(const uint8_t *p, int n)
 	return v;
 }
 
+void
+journal_parse_head(const uint8_t head[JOURNAL_HEAD], struct journal_record *r)
+{
+	memset(r, 0, sizeof(*r));
+	if (get(head, 4) != JOURNAL_MAGIC)
+		return;
+	r->data.len = (size_t)get(head + 4, 4);
+	r->launch = get(head + 8, 8);
+	r->offset = get(head + 16, 8);
+	r->time_ms = (int64_t)get(head + 24, 8);
+	r->is_error = get(head + 32, 4) == 1;
+}
+
 bool
 journal_parse(struct span s, struct journal_record *r, size_t *used)
 {
-	size_t n;
-
-	if (s.len < JOURNAL_HEAD || get(s.ptr, 4) != JOURNAL_MAGIC)
+	if (s.len < JOURNAL_HEAD)
 		return false;
-	n = (size_t)get(s.ptr + 4, 4);
-	if (n > JOURNAL_DATA || s.len - JOURNAL_HEAD < n)
+	journal_parse_head(s.ptr, r);
+	if (r->launch == 0 || r->data.len > JOURNAL_DATA ||
+	    s.len - JOURNAL_HEAD < r->data.len)
 		return false;
-	r->launch = get(s.ptr + 8, 8);
-	r->offset = get(s.ptr + 16, 8);
-	r->time_ms = (int64_t)get(s.ptr + 24, 8);
-	r->is_error = get(s.ptr + 32, 4) == 1;
-	r->data = span_of(s.ptr + JOURNAL_HEAD, n);
-	*used = JOURNAL_HEAD + n;
+	r->data.ptr = s.ptr + JOURNAL_HEAD;
+	*used = JOURNAL_HEAD + r->data.len;
 	return true;
 }
 

@@ -49,7 +49,9 @@ struct journal_line {
 };
 struct journal_reader {
 	char id[LIMIT_ID + 1];
-	uint64_t inode; /* of the segment being read; 0: not begun */
+	/* First record of the segment being read; launch 0: not begun. */
+	uint64_t launch;
+	uint64_t offset;
 	uint64_t at;    /* of the record being read */
 	uint64_t taken; /* bytes of that record that were used */
 	/* The line of each stream so far; whole: it waits to be told. */

@@ -12,6 +12,9 @@ enum {
 	JOURNAL_SEGMENT = 512 << 10,
 };
 
+/* The numbers of a head; all zero when it is none. */
+void journal_parse_head(const uint8_t head[JOURNAL_HEAD],
+    struct journal_record *r);
 /* One whole record at the front of s. */
 bool journal_parse(struct span s, struct journal_record *r, size_t *used);
 /* For reading; *fd is -1 when there is no such file. */

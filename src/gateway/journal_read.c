@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines out of the journal. A reader remembers its segment by inode: when the
- * file under "log" is another one, its own is log.1 now; when it is neither,
- * it was lapped and goes on with the oldest bytes that are left.
+ * Lines out of the journal. A reader remembers its segment by its first record
+ * (inode numbers are used again): when the file under "log" is another one,
+ * its own is log.1 now; when it is neither, it was lapped and goes on with the
+ * oldest bytes that are left.
  */
-#include <sys/stat.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,9 +111,33 @@ use_segment(struct journal_reader *r, struct span s, const struct output *o)
 
 /* Segments as they are now; fd -1 where there is none. */
 struct segments {
-	int fd[2]; /* log.1, log */
-	uint64_t inode[2];
+	int fd[2];                      /* log.1, log */
+	struct journal_record first[2]; /* launch 0: there is none */
 };
+
+static int
+read_first(int fd, struct journal_record *first, struct fault *f)
+{
+	uint8_t head[JOURNAL_HEAD];
+	ssize_t n;
+
+	memset(first, 0, sizeof(*first));
+	if (fd < 0)
+		return 0;
+	n = pread(fd, head, sizeof(head), 0);
+	if (n < 0)
+		return fault_sys(f, "cannot read a log");
+	if (n == JOURNAL_HEAD)
+		journal_parse_head(head, first);
+	return 0;
+}
+
+static bool
+is_own(const struct journal_reader *r, const struct journal_record *first)
+{
+	return r->launch != 0 && first->launch == r->launch &&
+	    first->offset == r->offset;
+}
 
 static int
 open_segments(const struct gateway *g, const char *id, struct segments *s,
@@ -124,16 +147,9 @@ open_segments(const struct gateway *g, const char *id, struct segments *s,
 
 	s->fd[0] = s->fd[1] = -1;
 	for (size_t i = 0; i < NELEM(names); i++) {
-		struct stat st;
-
-		s->inode[i] = 0;
-		if (journal_segment(g, id, names[i], &s->fd[i], f) < 0)
+		if (journal_segment(g, id, names[i], &s->fd[i], f) < 0 ||
+		    read_first(s->fd[i], &s->first[i], f) < 0)
 			return -1;
-		if (s->fd[i] < 0)
-			continue;
-		if (fstat(s->fd[i], &st) < 0)
-			return fault_sys(f, "cannot look at a log");
-		s->inode[i] = st.st_ino;
 	}
 	return 0;
 }
@@ -174,8 +190,9 @@ read_from(struct journal_reader *r, const struct segments *s, size_t first,
 
 		if (s->fd[i] < 0)
 			continue;
-		if (s->inode[i] != r->inode) {
-			r->inode = s->inode[i];
+		if (!is_own(r, &s->first[i])) {
+			r->launch = s->first[i].launch;
+			r->offset = s->first[i].offset;
 			r->at = r->taken = 0;
 		}
 		rc = read_whole(s->fd[i], bytes, size, &n, f);
@@ -201,8 +218,7 @@ journal_read(const struct gateway *g, struct journal_reader *r, bool finish,
 	}
 	rc = open_segments(g, r->id, &s, f);
 	if (rc == 0)
-		rc = read_from(r, &s,
-		    r->inode != 0 && s.inode[1] == r->inode ? 1 : 0, &o, f);
+		rc = read_from(r, &s, is_own(r, &s.first[1]) ? 1 : 0, &o, f);
 	close_segments(&s);
 	for (int i = 0; i < 2 && finish && rc == 0; i++) {
 		if (r->line[i].text.len > 0 && !r->line[i].whole)
