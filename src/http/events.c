@@ -134,7 +134,7 @@ on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *bytes,
 	BUG_IF(nghttp2_session_consume_connection(ng, n) == NGHTTP2_ERR_NOMEM);
 	if (!s || s->is_reset)
 		return 0;
-	if (h->unread + n > LIMIT_UNREAD) {
+	if (h->unread + n > h->unread_max) {
 		h2_reset(h, id, H2_ENHANCE_YOUR_CALM);
 		return 0;
 	}

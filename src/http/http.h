@@ -58,6 +58,8 @@ enum h2_role {
 struct h2 *h2_new(enum h2_role role, const struct h2_events *events,
     void *owner, struct fault *f) MUST_CHECK;
 void h2_free(struct h2 *h);
+/* Another bound on what may be unread than LIMIT_UNREAD. */
+void h2_set_unread_max(struct h2 *h, size_t max);
 
 /* Bytes from the peer. -1: protocol error, the connection is finished (what
  * h2_output() still gives is the GOAWAY). When much waits to be sent the

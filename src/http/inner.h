@@ -62,6 +62,7 @@ struct h2 {
 	struct h2_stream *table[H2_BUCKETS];
 	size_t streams;
 	size_t unread;
+	size_t unread_max;
 	size_t unsent;
 	size_t starved;
 	uint64_t consumed;

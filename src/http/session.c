@@ -70,10 +70,17 @@ h2_new(enum h2_role role, const struct h2_events *events, void *owner,
 	h->role = role;
 	h->events = events;
 	h->owner = owner;
+	h->unread_max = LIMIT_UNREAD;
 	buf_init(&h->out, OUT_MAX);
 	buf_init(&h->block, LIMIT_HEADERS);
 	session_start(h);
 	return h;
+}
+
+void
+h2_set_unread_max(struct h2 *h, size_t max)
+{
+	h->unread_max = max;
 }
 
 void

@@ -43,13 +43,15 @@ call_free(void *p)
 	free(c);
 }
 
+/* What http does not count as unread any more, or soon will not. */
 static void
 note_held(struct rpc_call *c)
 {
 	struct rpc_link *l = c->item.link;
+	size_t now = c->in.len > c->early ? c->in.len : c->early;
 
-	l->held = l->held - c->held + c->in.len;
-	c->held = c->in.len;
+	l->held = l->held - c->held + now;
+	c->held = now;
 }
 
 static void
@@ -58,6 +60,7 @@ give_back(struct rpc_call *c, size_t n)
 	size_t early = n < c->early ? n : c->early;
 
 	c->early -= early;
+	note_held(c);
 	if (c->item.stream)
 		h2_consume(c->item.link->h2, c->item.stream, n - early);
 	link_wake(c->item.link);
@@ -129,10 +132,10 @@ gather(struct rpc_call *c)
 	struct fault f = { 0 };
 	size_t n;
 
-	if (c->item.link->held > LIMIT_UNREAD) {
+	if (c->item.link->held > c->item.link->unread_max) {
 		(void)fault_set(&f, FAULT_LIMIT,
-		    "unfinished messages of the connection are over %d bytes",
-		    LIMIT_UNREAD);
+		    "unfinished messages of the connection are over %zu bytes",
+		    c->item.link->unread_max);
 		fail(c, &f);
 		return;
 	}
@@ -144,6 +147,7 @@ gather(struct rpc_call *c)
 		h2_consume(c->item.link->h2, c->item.stream, n);
 	c->gathered = c->in.len;
 	c->early += n;
+	note_held(c);
 }
 
 static void
@@ -406,6 +410,7 @@ later(struct deferred *d)
 		c->events->closed(c, c->owner, &c->status,
 		    buf_span(&c->detail));
 	buf_clear(&c->in);
+	c->early = 0;
 	note_held(c);
 	c->item.link->backlog -= c->out.len;
 	item_bury(&c->item, call_free);

@@ -48,7 +48,7 @@ struct rpc_call {
 	size_t gathered;    /* of the message in `in`, given back already */
 	size_t early;       /* given back before the owner consumed */
 	size_t unread;      /* delivered, not consumed */
-	size_t held;        /* of in, as counted in link->held */
+	size_t held;        /* as counted in link->held */
 	bool is_delivering; /* the front of `in` is being told */
 	struct timer deadline;
 	struct fault status; /* what the owner or the peer is told */
@@ -92,7 +92,8 @@ struct rpc_link {
 	uint64_t pings; /* sent */
 	uint64_t pongs; /* answered, or seen alive since */
 	struct item *items;
-	size_t held;    /* bytes in all calls' in */
+	size_t held;    /* in all calls' in, or given back early */
+	size_t unread_max;
 	size_t backlog; /* bytes in all calls' out */
 	bool is_server;
 	bool is_up;

@@ -87,6 +87,10 @@ struct rpc_link_options {
 	const struct rpc_link_events *events; /* may be NULL; borrowed */
 	void *owner;
 	int64_t ping_ms; /* > 0: PING this often, LOST after 2 misses */
+	/* What the peer may leave in our memory, twice: bytes that owners have
+	 * not consumed, and messages that are not whole. The call that asks for
+	 * more fails. 0: LIMIT_UNREAD; else over LIMIT_MESSAGE. */
+	size_t unread_max;
 };
 
 /* fd becomes the link's (non-blocking, closed at the end), also on -1. */

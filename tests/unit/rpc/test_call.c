@@ -131,7 +131,7 @@ turn(struct side *s)
  } while (0)
 
 static void
-open_side(struct side *s)
+open_capped(struct side *s, size_t unread_max)
 {
 	struct rpc_link_options o = { .events = &link_events, .owner = s };
 	struct fault f = { 0 };
@@ -141,9 +141,16 @@ open_side(struct side *s)
 	s->loop = loop_new(&f);
 	assert_non_null(s->loop);
 	rpc_peer_init(&s->peer, s->loop);
+	s->peer.options.unread_max = unread_max;
 	s->server = rpc_peer_pair(&s->peer, &fd);
 	s->link = rpc_link_open_fd(s->loop, fd, &o, &f);
 	assert_non_null(s->link);
+}
+
+static void
+open_side(struct side *s)
+{
+	open_capped(s, 0);
 }
 
 static void
@@ -364,6 +371,75 @@ stalled_calls_hold_up_no_other(void **state)
 	close_side(&s);
 	for (size_t i = 0; i < MANY; i += 2)
 		assert_int_equal(w[i].f.code, FAULT_LOST);
+}
+
+/* Each call may leave a message unread, together what the link may hold. */
+static void
+a_link_holds_no_more_unread_than_it_was_told(void **state)
+{
+	static struct watcher w[MANY];
+	struct side s;
+	struct fault f = { 0 };
+	size_t refused = 0;
+
+	(void)state;
+	open_capped(&s, 2 << 20);
+	memset(w, 0, sizeof(w));
+	memcpy(bulk, "stall", 5);
+	for (size_t i = 0; i < MANY; i++) {
+		start(&s, &w[i], PATH("Sink"), -1);
+		assert_int_equal(rpc_send(w[i].call, span_of(bulk, 200000), &f),
+		    0);
+	}
+	UNTIL(&s, s.peer.stalled + s.peer.closed == MANY);
+	for (int i = 0; i < 50; i++)
+		turn(&s);
+	for (size_t i = 0; i < MANY; i++) {
+		refused += w[i].closed;
+		assert_int_equal(w[i].f.code,
+		    w[i].closed ? FAULT_LIMIT : FAULT_NONE);
+	}
+	assert_true(MANY - refused <= 2 * (2 << 20) / 200005);
+	assert_true(refused > 0 && refused < MANY);
+	memset(bulk, 0, 5);
+	close_side(&s);
+}
+
+static void
+unfinished_messages_are_capped_for_the_link(void **state)
+{
+	static struct watcher w[MANY];
+	struct side s;
+	struct fault f = { 0 };
+	size_t refused = 0;
+	size_t closed = 0;
+
+	(void)state;
+	open_capped(&s, 2 << 20);
+	memset(w, 0, sizeof(w));
+	for (size_t i = 0; i < MANY; i++) {
+		start(&s, &w[i], PATH("Echo"), -1);
+		assert_int_equal(
+		    rpc_call_unary(w[i].call, span_of(bulk, LIMIT_MESSAGE), &f),
+		    0);
+	}
+	while (closed < MANY) {
+		turn(&s);
+		closed = 0;
+		for (size_t i = 0; i < MANY; i++)
+			closed += w[i].closed;
+	}
+	for (size_t i = 0; i < MANY; i++)
+		refused += w[i].f.code == FAULT_LIMIT;
+	assert_true(refused > 0);
+	assert_false(s.is_down);
+	memset(&w[0], 0, sizeof(w[0]));
+	start(&s, &w[0], PATH("Echo"), -1);
+	assert_int_equal(
+	    rpc_call_unary(w[0].call, span_of(bulk, LIMIT_MESSAGE), &f), 0);
+	UNTIL(&s, w[0].closed);
+	assert_int_equal(w[0].f.code, FAULT_NONE);
+	close_side(&s);
 }
 
 static void
@@ -617,6 +693,8 @@ main(void)
 		cmocka_unit_test(a_full_queue_is_busy_and_then_writable),
 		cmocka_unit_test(who_stops_at_the_room_left_is_told_too),
 		cmocka_unit_test(stalled_calls_hold_up_no_other),
+		cmocka_unit_test(a_link_holds_no_more_unread_than_it_was_told),
+		cmocka_unit_test(unfinished_messages_are_capped_for_the_link),
 		cmocka_unit_test(
 		    a_refusal_keeps_its_code_text_field_and_detail),
 		cmocka_unit_test(an_unknown_method_is_unimplemented),
