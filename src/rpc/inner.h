@@ -92,7 +92,7 @@ struct rpc_link {
 	uint64_t pings; /* sent */
 	uint64_t pongs; /* answered, or seen alive since */
 	struct item *items;
-	size_t held;    /* in all calls' in, or given back early */
+	size_t held; /* in all calls' in, or given back early */
 	size_t unread_max;
 	size_t backlog; /* bytes in all calls' out */
 	bool is_server;
