@@ -62,6 +62,7 @@ machine_fail(struct machine *m, const struct fault *why)
 		return;
 	if (m->why.code == FAULT_NONE && !m->stopping)
 		m->why = *why;
+	loop_unwatch(&m->port); /* what a guest in doubt says is of no use */
 	machine_stop(m, GRACE_MS);
 }
 
@@ -323,7 +324,9 @@ machine_stop(struct machine *m, int64_t grace_ms)
 		m->stopping = true;
 		m->driver->stop(m);
 	}
-	loop_timer_set(m->loop, &m->grace, grace_ms);
+	/* A second call may only shorten what is left. */
+	if (!m->grace.armed || clock_mono_ms() + grace_ms < m->grace.at_ms)
+		loop_timer_set(m->loop, &m->grace, grace_ms);
 }
 
 struct machine *

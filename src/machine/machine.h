@@ -225,7 +225,8 @@ int machine_pause(struct machine *m, bool pause, struct machine_op *op,
 /* Stop and write the device state into fd (borrowed until done). */
 int machine_save(struct machine *m, int fd, struct machine_op *op,
     struct fault *f) MUST_CHECK;
-/* quit by QMP, SIGKILL after grace_ms; ENDED follows. Fine at any time. */
+/* quit by QMP, SIGKILL after grace_ms, which a later call may only shorten;
+ * ENDED follows. Fine at any time. */
 void machine_stop(struct machine *m, int64_t grace_ms);
 void machine_connected(struct machine *m);
 
