@@ -264,6 +264,33 @@ run(struct exec *x, const char *name, const struct exec_options *o,
 	return 0;
 }
 
+/* Why it ended, when that was not the command's own doing. */
+static void
+say_reason(const struct exec *x, const char *program,
+    const struct exec_options *o)
+{
+	static const struct {
+		const char *reason;
+		const char *text;
+	} rows[] = {
+		{ "oom", "out of memory (oom)" },
+		{ "not_found", "no such program" },
+		{ "not_executable", "the program cannot be executed" },
+		{ "workdir", "the working folder cannot be entered" },
+		{ "failed", "the sandbox could not start the program" },
+	};
+	char safe[256];
+
+	if (strcmp(x->reason, "timeout") == 0)
+		(void)fprintf(stderr, "nacre: timeout after %llu s\n",
+		    (unsigned long long)o->timeout);
+	text_escape(span_str(program), safe, sizeof(safe));
+	for (size_t i = 0; i < NELEM(rows); i++)
+		if (strcmp(x->reason, rows[i].reason) == 0)
+			(void)fprintf(stderr, "nacre: '%s': %s\n", safe,
+			    rows[i].text);
+}
+
 int
 cmd_exec(struct cli *c, char **argv)
 {
@@ -302,10 +329,6 @@ cmd_exec(struct cli *c, char **argv)
 		(void)cli_fail(&f, x.client.hint);
 		return EXEC_FAILED;
 	}
-	if (strcmp(x.reason, "oom") == 0)
-		(void)fputs("nacre: out of memory (oom)\n", stderr);
-	if (strcmp(x.reason, "timeout") == 0)
-		(void)fprintf(stderr, "nacre: timeout after %llu s\n",
-		    (unsigned long long)o.timeout);
+	say_reason(&x, w.command[0], &o);
 	return x.exit_code;
 }

@@ -23,6 +23,7 @@ nacre sandbox exec a -- sh -c 'exit 3' </dev/null
 is $? 3 "the exit code is the command's own"
 run nacre sandbox exec a -- /no/such/program
 is "$code" 127 "a missing program is 127"
+like "$out" "no such program" "and says so"
 run nacre sandbox exec a -- /etc/passwd
 is "$code" 126 "a file that cannot be executed is 126"
 run nacre sandbox exec a --timeout 1 -- sleep 100
