@@ -20,31 +20,6 @@
 #define CALL "tools/call"
 #define TEXT "WEBSOCKET_TEXT"
 
-/* What all boxes of an endpoint begin and end with. */
-struct frame {
-	const struct policy_endpoint *endpoint;
-	uint32_t host;
-	uint32_t port;
-	uint32_t scope;
-	uint32_t plain;
-	uint32_t strict;
-	uint32_t program;
-	uint32_t address;
-	uint32_t use;
-};
-
-struct making {
-	struct prover *p;
-	enum act act;
-	struct boxes *out;
-	struct frame frame;
-	const struct policy_entry *entry;
-	uint32_t programs; /* of entry */
-	const struct policy_range *range;
-	uint32_t addresses; /* of range */
-	const struct policy_box *origin;
-};
-
 bool
 act_matters(enum policy_kind kind, enum act act)
 {
@@ -82,12 +57,33 @@ act_public(enum act act)
 }
 
 const struct region_literal *
-box_literals(const struct prover *p, const struct box *b)
+box_literal(const struct prover *p, const struct box *b, uint32_t i)
 {
-	return (const struct region_literal *)p->literals.items + b->literal;
+	const struct region_literal *all = p->literals.items;
+
+	return i < b->common_n ? &all[b->common + i]
+			       : &all[b->own + i - b->common_n];
 }
 
 /* --- sets of an endpoint */
+
+static void
+put_mode(struct making *m, enum region_dim dim, uint32_t set, uint16_t key,
+    enum region_mode mode)
+{
+	struct region_literal *l = region_pool_add(&m->p->s, &m->p->literals);
+
+	if (l)
+		*l = (struct region_literal){ set, key, (uint8_t)dim,
+			(uint8_t)mode };
+}
+
+static void
+put(struct making *m, enum region_dim dim, uint32_t set)
+{
+	if (set != REGION_ALL)
+		put_mode(m, dim, set, 0, REGION_IN);
+}
 
 static uint32_t
 ports_set(struct prover *p, const struct policy_ports *ports)
@@ -135,69 +131,52 @@ programs_set(struct prover *p, const struct policy_entry *entry)
 			  : region_set_globs(&p->s, REGION_PROGRAM, list, n);
 }
 
+/* What all boxes of an endpoint say, once. */
 static void
-frame_make(struct making *m, const struct policy_box *b)
+common_make(struct making *m, const struct policy_box *b)
 {
 	const struct policy_endpoint *e = b->endpoint;
-	struct prover *p = m->p;
+	struct region_solver *s = &m->p->s;
 
-	if (m->entry != b->entry && !b->deny) {
-		m->entry = b->entry;
-		m->programs = programs_set(p, b->entry);
-	}
-	m->frame = (struct frame){ .endpoint = e,
-		.host = region_set_host(&p->s, &e->host),
-		.port = ports_set(p, &e->ports) };
+	m->endpoint = e;
+	m->common = m->p->literals.n;
+	put(m, REGION_HOST, region_set_host(s, &e->host));
+	put(m, REGION_PORT, ports_set(m->p, &e->ports));
 	if (e->kind != POLICY_OPAQUE) {
-		m->frame.scope = glob_set(p, REGION_PATH, &e->path);
+		put(m, REGION_PATH, glob_set(m->p, REGION_PATH, &e->path));
 		if (!b->deny && !e->encoded_slash)
-			m->frame.plain = region_set_form(&p->s, REGION_PATH,
-			    REGION_SET_PLAIN);
+			put(m, REGION_PATH,
+			    region_set_form(s, REGION_PATH, REGION_SET_PLAIN));
 		if (!b->deny && m->act == ACT_CALL && e->strict_tools)
-			m->frame.strict = region_set_form(&p->s, REGION_TOOL,
-			    REGION_SET_STRICT);
+			put(m, REGION_TOOL,
+			    region_set_form(s, REGION_TOOL, REGION_SET_STRICT));
 	}
 	if (b->deny)
 		return;
-	m->frame.program = m->programs;
-	if (m->range != e->addresses.range) {
-		m->range = e->addresses.range; /* most share one of two */
-		m->addresses = region_set_ranges(&p->s, REGION_ADDRESS,
-		    m->range, e->addresses.n);
-	}
-	m->frame.address = m->addresses;
-	m->frame.use = region_set_uses(&p->s, &e->capabilities);
+	if (m->entry != b->entry)
+		m->programs = programs_set(m->p, b->entry);
+	m->entry = b->entry;
+	if (m->range != e->addresses.range) /* most share one of two */
+		m->addresses = region_set_ranges(s, REGION_ADDRESS,
+		    e->addresses.range, e->addresses.n);
+	m->range = e->addresses.range;
+	put(m, REGION_PROGRAM, m->programs);
+	put(m, REGION_ADDRESS, m->addresses);
+	put(m, REGION_USE, region_set_uses(s, &e->capabilities));
 }
 
 /* --- one box */
 
-static struct box *
+static void
 box_begin(struct making *m)
 {
 	struct box *b = region_pool_add(&m->p->s, &m->out->box);
 
 	if (b)
 		*b = (struct box){ .origin = m->origin,
-			.literal = m->p->literals.n };
-	return b;
-}
-
-static void
-put_mode(struct making *m, enum region_dim dim, uint32_t set, uint16_t key,
-    enum region_mode mode)
-{
-	struct region_literal *l = region_pool_add(&m->p->s, &m->p->literals);
-
-	if (l)
-		*l = (struct region_literal){ set, key, (uint8_t)dim,
-			(uint8_t)mode };
-}
-
-static void
-put(struct making *m, enum region_dim dim, uint32_t set)
-{
-	if (set != REGION_ALL)
-		put_mode(m, dim, set, 0, REGION_IN);
+			.common = m->common,
+			.common_n = (uint16_t)m->common_n,
+			.own = m->p->literals.n };
 }
 
 static void
@@ -214,52 +193,34 @@ put_http(struct making *m, const struct policy_rule *rule)
 		    region_key(&m->p->s, rule->query[i].key), mode);
 }
 
-static void
-put_head(struct making *m)
+static struct key
+key_of(const struct policy_glob *g)
 {
-	put(m, REGION_HOST, m->frame.host);
-	put(m, REGION_PORT, m->frame.port);
-	put(m, REGION_PATH, m->frame.scope);
-	put(m, REGION_PATH, m->frame.plain);
-}
+	struct span head = region_glob_head(g);
 
-/* What the box may begin with, for the index: the longest head of its paths. */
-static void
-keys_make(struct box *b, const struct policy_rule *rule)
-{
-	const struct policy_endpoint *e = b->origin->endpoint;
-
-	if (e->host.kind != POLICY_HOST_NONE) {
-		b->host_key.s = region_glob_head(&e->host.glob);
-		b->host_key.whole = e->host.glob.literal;
-	}
-	if (e->kind == POLICY_OPAQUE)
-		return;
-	b->path_key.s = region_glob_head(&e->path);
-	b->path_key.whole = e->path.literal;
-	if (rule && region_glob_head(&rule->path).len > b->path_key.s.len) {
-		b->path_key.s = region_glob_head(&rule->path);
-		b->path_key.whole = rule->path.literal;
-	}
+	return (struct key){ head.ptr, (uint32_t)head.len, g->literal };
 }
 
 static void
 box_end(struct making *m, const struct policy_rule *rule)
 {
-	struct prover *p = m->p;
-	struct box *b;
+	const struct policy_endpoint *e = m->endpoint;
+	const struct region_literal *l = m->p->literals.items;
+	struct box *b = (struct box *)m->out->box.items + m->out->box.n - 1;
 
-	put(m, REGION_PROGRAM, m->frame.program);
-	put(m, REGION_ADDRESS, m->frame.address);
-	put(m, REGION_USE, m->frame.use);
-	if (p->s.spent)
+	if (m->p->s.spent)
 		return;
-	b = (struct box *)m->out->box.items + (m->out->box.n - 1);
-	b->n = (uint16_t)(p->literals.n - b->literal);
-	keys_make(b, rule);
+	b->n = (uint16_t)(b->common_n + m->p->literals.n - b->own);
+	for (uint32_t i = b->own; i < m->p->literals.n; i++)
+		b->hash = (b->hash ^ l[i].set ^ (uint32_t)l[i].key << 16) *
+		    0x9e3779b1;
+	if (e->host.kind != POLICY_HOST_NONE)
+		b->host_key = key_of(&e->host.glob);
+	if (e->kind != POLICY_OPAQUE)
+		b->path_key = key_of(&e->path);
+	if (rule && region_glob_head(&rule->path).len > b->path_key.n)
+		b->path_key = key_of(&rule->path);
 }
-
-/* --- rules */
 
 static bool
 has_method(const struct policy_rule *rule, const char *method)
@@ -272,9 +233,11 @@ put_method(struct making *m, struct span method)
 {
 	const struct span all[] = { method, SPAN_LIT("HEAD") };
 
-	put(m, REGION_METHOD,
-	    region_set_literals(&m->p->s, REGION_METHOD, all,
-		span_is(method, "GET") ? 2 : 1));
+	if (!span_equal(m->method, method)) /* mostly that of before */
+		m->methods = region_set_literals(&m->p->s, REGION_METHOD, all,
+		    span_is(method, "GET") ? 2 : 1);
+	m->method = method;
+	put(m, REGION_METHOD, m->methods);
 }
 
 static void
@@ -285,8 +248,7 @@ rest_make(struct making *m, const struct policy_rule *rule)
 
 	if (m->act != ACT_HTTP && !has_method(rule, get ? "GET" : "POST"))
 		return;
-	(void)box_begin(m);
-	put_head(m);
+	box_begin(m);
 	if (m->act == ACT_HTTP && rule->method.len > 0)
 		put_method(m, rule->method);
 	put_http(m, rule);
@@ -297,8 +259,7 @@ static void
 pair_make(struct making *m, const struct policy_rule *get,
     const struct policy_rule *text)
 {
-	(void)box_begin(m);
-	put_head(m);
+	box_begin(m);
 	put_http(m, get);
 	if (text && text != get)
 		put_http(m, text);
@@ -308,7 +269,7 @@ pair_make(struct making *m, const struct policy_rule *get,
 static void
 websocket_make(struct making *m, const struct policy_rule *rule)
 {
-	const struct policy_rules *all = &m->frame.endpoint->allows;
+	const struct policy_rules *all = &m->endpoint->allows;
 
 	if (m->origin->deny) {
 		if (has_method(rule, "GET") ||
@@ -334,9 +295,7 @@ tool_make(struct making *m, const struct policy_rule *rule)
 		    !policy_glob_match(&rule->rpc, SPAN_LIT(CALL))
 			       : rule->tools == POLICY_TOOLS_GLOB)
 		return;
-	(void)box_begin(m);
-	put_head(m);
-	put(m, REGION_TOOL, m->frame.strict);
+	box_begin(m);
 	if (m->act == ACT_METHOD)
 		put(m, REGION_RPC, glob_set(m->p, REGION_RPC, &rule->rpc));
 	else if (rule->tools == POLICY_TOOLS_GLOB)
@@ -349,17 +308,14 @@ tool_make(struct making *m, const struct policy_rule *rule)
 static void
 whole_make(struct making *m)
 {
-	(void)box_begin(m);
-	put_head(m);
-	if (m->act == ACT_CALL)
-		put(m, REGION_TOOL, m->frame.strict);
+	box_begin(m);
 	box_end(m, NULL);
 }
 
 static void
 rule_make(struct making *m, const struct policy_rule *rule)
 {
-	switch (m->frame.endpoint->kind) {
+	switch (m->endpoint->kind) {
 	case POLICY_OPAQUE:
 		break;
 	case POLICY_REST:
@@ -369,19 +325,35 @@ rule_make(struct making *m, const struct policy_rule *rule)
 		websocket_make(m, rule);
 		break;
 	case POLICY_JSON_RPC:
-		(void)box_begin(m);
-		put_head(m);
+		box_begin(m);
 		put(m, REGION_RPC, glob_set(m->p, REGION_RPC, &rule->rpc));
 		box_end(m, NULL);
 		break;
 	case POLICY_MCP:
 		if (m->act < ACT_STREAM)
 			tool_make(m, rule);
-		else if (!m->origin->deny &&
-		    rule == m->frame.endpoint->allows.rule)
+		else if (!m->origin->deny && rule == m->endpoint->allows.rule)
 			whole_make(m); /* once */
 		break;
 	}
+}
+
+bool
+boxes_add(struct making *m, const struct policy_box *b)
+{
+	if (!carries(b->endpoint->kind, m->act))
+		return true;
+	m->origin = b;
+	if (m->endpoint != b->endpoint) {
+		common_make(m, b);
+		m->common_n = m->p->literals.n - m->common;
+	}
+	m->p->s.steps += 2;
+	if (b->rule)
+		rule_make(m, b->rule);
+	else
+		whole_make(m);
+	return !m->p->s.spent;
 }
 
 bool
@@ -391,19 +363,10 @@ boxes_of(struct prover *p, const struct policy_boxes *from, enum act act,
 	struct making m = { .p = p, .act = act, .out = out };
 
 	out->box = (struct region_pool){ .size = sizeof(struct box) };
-	for (size_t i = 0; i < from->n && !p->s.spent; i++) {
-		const struct policy_box *b = &from->box[i];
-
-		if (!carries(b->endpoint->kind, act))
-			continue;
-		m.origin = b;
-		if (m.frame.endpoint != b->endpoint)
-			frame_make(&m, b);
-		p->s.steps++;
-		if (b->rule)
-			rule_make(&m, b->rule);
-		else
-			whole_make(&m);
-	}
-	return !p->s.spent && index_make(p, out);
+	if (!region_pool_reserve(&p->s, &out->box, from->n))
+		return false;
+	for (size_t i = 0; i < from->n; i++)
+		if (!boxes_add(&m, &from->box[i]))
+			return false;
+	return index_make(p, out);
 }

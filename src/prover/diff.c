@@ -19,9 +19,9 @@
 
 struct frame {
 	struct region whole;
-	struct region rest; /* inside the literals before `literal` */
-	uint32_t at;        /* of p->minus */
-	uint32_t mark;      /* terms before it */
+	struct region rest;      /* inside the literals before `literal` */
+	uint32_t at;             /* of p->minus */
+	struct region_mark mark; /* before it */
 	uint16_t literal;
 	uint8_t piece;
 	bool meets; /* known; cutting up */
@@ -34,7 +34,8 @@ diff_init(struct prover *p)
 }
 
 static bool
-frame_push(struct prover *p, const struct region *r, uint32_t at, uint32_t mark)
+frame_push(struct prover *p, const struct region *r, uint32_t at,
+    struct region_mark mark)
 {
 	struct frame *f = region_pool_add(&p->s, &p->frames);
 
@@ -49,26 +50,25 @@ diff_start(struct prover *p, const struct region *r)
 {
 	p->frames.n = 0;
 	p->cut = false;
-	(void)frame_push(p, r, 0, p->s.terms.n);
+	(void)frame_push(p, r, 0, region_mark(&p->s));
 }
 
 /* SOME: f->whole meets the box; NONE: it does not. */
 static enum region_found
 meet(struct prover *p, struct frame *f, const struct box *b)
 {
-	const struct region_literal *l = box_literals(p, b);
 	struct region both = f->whole;
-	uint32_t mark = p->s.terms.n;
+	struct region_mark mark = region_mark(&p->s);
 	enum region_found found = REGION_SOME;
 
-	for (uint16_t i = 0; i < b->n; i++)
-		if (region_apart(&p->s, &f->whole, &l[i]))
-			return REGION_NONE;
-	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++)
-		if (!region_inside(&p->s, &both, &l[i]))
-			found = region_add(&p->s, &both, &l[i],
-			    (enum region_mode)l[i].mode);
-	p->s.terms.n = mark;
+	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++) {
+		const struct region_literal *l = box_literal(p, b, i);
+
+		if (!region_inside(&p->s, &both, l))
+			found = region_add(&p->s, &both, l,
+			    (enum region_mode)l->mode);
+	}
+	region_back(&p->s, mark);
 	return found;
 }
 
@@ -100,14 +100,15 @@ complement(const struct region_literal *l, uint8_t piece,
 static enum region_found
 cut(struct prover *p, struct frame *f, const struct box *b)
 {
-	const struct region_literal *l = box_literals(p, b) + f->literal;
-	uint32_t mark = p->s.terms.n;
+	const struct region_literal *l;
+	struct region_mark mark = region_mark(&p->s);
 	struct region piece = f->rest;
 	enum region_found found;
 	enum region_mode mode;
 
 	if (f->literal == b->n)
 		return REGION_NONE;
+	l = box_literal(p, b, f->literal);
 	if (f->piece == 0 && region_inside(&p->s, &f->rest, l)) {
 		f->literal++;
 		return REGION_SOME;
@@ -174,7 +175,7 @@ diff_run(struct prover *p, struct region *out)
 		case REGION_WAIT:
 			return REGION_WAIT;
 		case REGION_NONE:
-			p->s.terms.n = f->mark;
+			region_back(&p->s, f->mark);
 			p->frames.n--;
 			break;
 		case REGION_SOME:

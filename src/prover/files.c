@@ -367,16 +367,16 @@ is_id(const char *who)
 }
 
 static void
-differs(struct prover *p, const char *field, const char *child,
-    const char *parent)
+differs(struct prover *p, enum policy_section section, const char *field,
+    const char *child, const char *parent)
 {
 	struct prover_result *r = &p->result;
 
-	if (!tell(p, PROVER_EXCEEDS, POLICY_PROCESS))
+	if (!tell(p, PROVER_EXCEEDS, section))
 		return;
-	(void)text_fmt(r->child, sizeof(r->child), "process.%s is %s", field,
+	(void)text_fmt(r->child, sizeof(r->child), "%s is %s", field,
 	    *child ? child : "the image's");
-	(void)text_fmt(r->parent, sizeof(r->parent), "process.%s is %s", field,
+	(void)text_fmt(r->parent, sizeof(r->parent), "%s is %s", field,
 	    *parent ? parent : "the image's");
 	(void)text_fmt(r->hint, sizeof(r->hint),
 	    "write the parent's value, or leave the section out");
@@ -389,7 +389,7 @@ judge_text_id(struct prover *p, const char *field, const char *child,
 	if (strcmp(child, parent) == 0)
 		return;
 	if (is_id(child) && is_id(parent))
-		differs(p, field, child, parent);
+		differs(p, POLICY_PROCESS, field, child, parent);
 	else
 		tell_unsupported(p, POLICY_PROCESS, PROVER_NO_IMAGE,
 		    span_str(field));
@@ -412,14 +412,18 @@ process_prove(struct prover *p)
 		&id[1]) ||
 	    !image->identify(image->arg, parent->user, parent->group, &id[2],
 		&id[3])) {
-		judge_text_id(p, "run_as_user", child->user, parent->user);
-		judge_text_id(p, "run_as_group", child->group, parent->group);
+		judge_text_id(p, "process.run_as_user", child->user,
+		    parent->user);
+		judge_text_id(p, "process.run_as_group", child->group,
+		    parent->group);
 		return;
 	}
 	if (id[0] != id[2])
-		differs(p, "run_as_user", child->user, parent->user);
+		differs(p, POLICY_PROCESS, "process.run_as_user", child->user,
+		    parent->user);
 	else if (id[1] != id[3])
-		differs(p, "run_as_group", child->group, parent->group);
+		differs(p, POLICY_PROCESS, "process.run_as_group", child->group,
+		    parent->group);
 }
 
 /* --- landlock */
@@ -427,16 +431,8 @@ process_prove(struct prover *p)
 void
 landlock_prove(struct prover *p)
 {
-	struct prover_result *r = &p->result;
-
 	p->s.steps++;
-	if (!p->q.child->best_effort || p->q.parent->best_effort ||
-	    !tell(p, PROVER_EXCEEDS, POLICY_LANDLOCK))
-		return;
-	(void)text_fmt(r->child, sizeof(r->child),
-	    "landlock.compatibility is best_effort");
-	(void)text_fmt(r->parent, sizeof(r->parent),
-	    "landlock.compatibility is hard_requirement");
-	(void)text_fmt(r->hint, sizeof(r->hint),
-	    "write hard_requirement, or leave the section out");
+	if (p->q.child->best_effort && !p->q.parent->best_effort)
+		differs(p, POLICY_LANDLOCK, "landlock.compatibility",
+		    "best_effort", "hard_requirement");
 }

@@ -17,9 +17,9 @@
 #include "prover/inner.h"
 
 struct node {
-	struct key key;
-	uint32_t up;    /* the longest head of it before it, + 1 */
-	uint32_t first; /* box, or node of a path */
+	const struct box *box; /* the first: its key */
+	uint32_t up;           /* the longest head of it before it, + 1 */
+	uint32_t first;        /* box, or node of a path */
 	uint32_t end;
 };
 
@@ -36,9 +36,9 @@ struct index {
 static int
 byte_at(const struct key *k, size_t i, bool from_end)
 {
-	if (i >= k->s.len)
-		return k->whole && i == k->s.len ? -1 : -2;
-	return k->s.ptr[from_end ? k->s.len - 1 - i : i];
+	if (i >= k->n)
+		return k->whole && i == k->n ? -1 : -2;
+	return k->ptr[from_end ? k->n - 1 - i : i];
 }
 
 static int
@@ -59,7 +59,7 @@ key_compare(const struct key *a, const struct key *b, bool from_end)
 static bool
 is_head(const struct key *a, const struct key *b, bool from_end)
 {
-	size_t n = a->s.len + a->whole;
+	size_t n = (size_t)a->n + a->whole;
 
 	for (size_t i = 0; i < n; i++)
 		if (byte_at(a, i, from_end) != byte_at(b, i, from_end))
@@ -77,20 +77,31 @@ box_compare(const void *a, const void *b)
 	return c ? c : key_compare(&x->path_key, &y->path_key, false);
 }
 
-/* The next node begins; false: it is the one of before. */
+/* Hosts are compared from their end. */
+static const struct key *
+key_at(const struct node *n, bool host)
+{
+	return host ? &n->box->host_key : &n->box->path_key;
+}
+
+/* The next node begins, of b; false: it is the one of before. */
 static bool
-node_next(struct node *list, uint32_t *n, const struct key *key, bool from_end,
+node_next(struct node *list, uint32_t *n, const struct box *b, bool host,
     bool fresh)
 {
 	struct node *to = &list[*n];
+	const struct key *key;
 	uint32_t up;
 
-	if (!fresh && *n > 0 && key_compare(&to[-1].key, key, from_end) == 0)
+	to->box = b;
+	key = key_at(to, host);
+	if (!fresh && *n > 0 &&
+	    key_compare(key_at(to - 1, host), key, host) == 0)
 		return false;
 	for (up = fresh ? 0 : *n; up; up = list[up - 1].up)
-		if (is_head(&list[up - 1].key, key, from_end))
+		if (is_head(key_at(&list[up - 1], host), key, host))
 			break;
-	*to = (struct node){ .key = *key, .up = up };
+	to->up = up;
 	++*n;
 	return true;
 }
@@ -105,24 +116,23 @@ index_make(struct prover *p, struct boxes *boxes)
 
 	if (p->s.spent)
 		return false;
-	boxes->index = x;
-	x->host = region_take(&p->s, n, sizeof(*x->host));
-	x->path = region_take(&p->s, n, sizeof(*x->path));
-	if (p->s.spent)
-		return false;
 	for (uint32_t i = 0; i < n; i++)
 		list[i] = (struct box *)boxes->box.items + i;
 	region_sort(list, room, n, box_compare);
-	p->s.steps += (uint64_t)n * 4;
+	boxes->index = x;
 	x->box = (const struct box **)list;
+	x->host = region_take(&p->s, n + 1, sizeof(*x->host));
+	x->path = region_take(&p->s, n + 1, sizeof(*x->path));
+	p->s.steps += (uint64_t)n * 4;
+	if (p->s.spent)
+		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct box *b = list[i];
-		bool fresh =
-		    node_next(x->host, &x->host_n, &b->host_key, true, i == 0);
+		bool fresh = node_next(x->host, &x->host_n, b, true, i == 0);
 
 		if (fresh)
 			x->host[x->host_n - 1].first = x->path_n;
-		if (node_next(x->path, &x->path_n, &b->path_key, false, fresh))
+		if (node_next(x->path, &x->path_n, b, false, fresh))
 			x->path[x->path_n - 1].first = i;
 		x->path[x->path_n - 1].end = i + 1;
 		x->host[x->host_n - 1].end = x->path_n;
@@ -133,12 +143,12 @@ index_make(struct prover *p, struct boxes *boxes)
 /* The first node of [from, end) that does not come before key. */
 static uint32_t
 lower_bound(const struct node *list, uint32_t from, uint32_t end,
-    const struct key *key, bool from_end)
+    const struct key *key, bool host)
 {
 	while (from < end) {
 		uint32_t middle = from + (end - from) / 2;
 
-		if (key_compare(&list[middle].key, key, from_end) < 0)
+		if (key_compare(key_at(&list[middle], host), key, host) < 0)
 			from = middle + 1;
 		else
 			end = middle;
@@ -167,9 +177,11 @@ find_paths(struct prover *p, const struct index *x, const struct node *host,
 
 	for (uint32_t up = at > host->first ? at : 0; up;
 	     up = x->path[up - 1].up)
-		if (is_head(&x->path[up - 1].key, key, false))
+		if (is_head(key_at(&x->path[up - 1], false), key, false))
 			add_boxes(p, x, &x->path[up - 1]);
-	for (; at < host->end && is_head(key, &x->path[at].key, false); at++)
+	for (;
+	     at < host->end && is_head(key, key_at(&x->path[at], false), false);
+	     at++)
 		add_boxes(p, x, &x->path[at]);
 	p->s.steps++;
 }
@@ -183,8 +195,10 @@ index_find(struct prover *p, const struct boxes *in, struct key host,
 
 	p->hits.n = 0;
 	for (uint32_t up = at; up; up = x->host[up - 1].up)
-		if (is_head(&x->host[up - 1].key, &host, true))
+		if (is_head(key_at(&x->host[up - 1], true), &host, true))
 			find_paths(p, x, &x->host[up - 1], &path);
-	for (; at < x->host_n && is_head(&host, &x->host[at].key, true); at++)
+	for (;
+	     at < x->host_n && is_head(&host, key_at(&x->host[at], true), true);
+	     at++)
 		find_paths(p, x, &x->host[at], &path);
 }

@@ -41,14 +41,18 @@ enum act {
 
 /* What strings of a glob begin with (hosts: end with), for the index. */
 struct key {
-	struct span s;
+	const uint8_t *ptr;
+	uint32_t n;
 	bool whole; /* and are */
 };
 
 struct box {
 	const struct policy_box *origin;
-	uint32_t literal; /* the first, of p->literals */
-	uint16_t n;
+	uint32_t common; /* literals of the endpoint, in p->literals */
+	uint32_t own;    /* and of the rule */
+	uint16_t common_n;
+	uint16_t n;    /* all */
+	uint32_t hash; /* of its own */
 	struct key host_key;
 	struct key path_key;
 };
@@ -58,13 +62,33 @@ struct boxes {
 	struct index *index;
 };
 
-/* The boxes of p that have that act; false: spent. */
+/* A policy being made into boxes for one act. */
+struct making {
+	struct prover *p;
+	enum act act;
+	struct boxes *out;
+	const struct policy_box *origin;
+	const struct policy_endpoint *endpoint; /* of the common literals */
+	uint32_t common;
+	uint32_t common_n;
+	const struct policy_entry *entry; /* of programs */
+	uint32_t programs;
+	const struct policy_range *range; /* of addresses */
+	uint32_t addresses;
+	struct span method; /* of methods */
+	uint32_t methods;
+};
+
+/* Boxes of b, behind those of m->out; false: spent. */
+bool boxes_add(struct making *m, const struct policy_box *b);
+/* The boxes of p that have that act, with their index; false: spent. */
 bool boxes_of(struct prover *p, const struct policy_boxes *from, enum act act,
     struct boxes *out);
 /* Acts whose containment implies that of all acts of an endpoint. */
 bool act_matters(enum policy_kind kind, enum act act);
-const struct region_literal *box_literals(const struct prover *p,
-    const struct box *b);
+/* Literal i of b->n. */
+const struct region_literal *box_literal(const struct prover *p,
+    const struct box *b, uint32_t i);
 enum policy_act act_public(enum act act);
 
 /* --- index.c */
@@ -86,14 +110,17 @@ enum region_found diff_run(struct prover *p, struct region *out);
 
 struct network {
 	enum act act;
-	bool made; /* boxes of act */
+	struct making making; /* of child */
+	size_t origin;        /* of q.child->allows */
+	uint32_t literals;    /* without those of the origin's boxes */
+	bool made;            /* boxes of act */
 	struct boxes child;
 	struct boxes child_denies;
 	struct boxes parent;
 	struct boxes parent_denies;
-	uint32_t at;          /* box of child */
-	struct region region; /* its */
-	uint32_t mark;        /* terms with it */
+	uint32_t at;             /* box of child */
+	struct region region;    /* its */
+	struct region_mark mark; /* with it */
 	struct region_pool
 	    denies; /* of the parent that meet it, as candidates */
 	uint32_t deny;

@@ -32,16 +32,16 @@ struct candidate {
 static enum region_found
 enter(struct prover *p, struct region *r, const struct box *b)
 {
-	const struct region_literal *l = box_literals(p, b);
 	struct region all = *r;
-	uint32_t mark = p->s.terms.n;
+	struct region_mark mark = region_mark(&p->s);
 
 	for (uint16_t i = 0; i < b->n; i++) {
+		const struct region_literal *l = box_literal(p, b, i);
 		enum region_found found =
-		    region_add(&p->s, &all, &l[i], (enum region_mode)l[i].mode);
+		    region_add(&p->s, &all, l, (enum region_mode)l->mode);
 
 		if (found != REGION_SOME) {
-			p->s.terms.n = mark;
+			region_back(&p->s, mark);
 			return found;
 		}
 	}
@@ -55,13 +55,14 @@ static int
 open_dims(struct prover *p, const struct region *r, const struct box *b,
     uint16_t *last)
 {
-	const struct region_literal *l = box_literals(p, b);
 	int open = 0;
 
 	for (uint16_t i = 0; i < b->n; i++) {
-		if (region_inside(&p->s, r, &l[i]))
+		const struct region_literal *l = box_literal(p, b, i);
+
+		if (region_inside(&p->s, r, l))
 			continue;
-		if (region_apart(&p->s, r, &l[i]))
+		if (region_apart(&p->s, r, l))
 			return -1;
 		*last = i;
 		open++;
@@ -91,7 +92,7 @@ choose(struct prover *p, const struct region *r, struct region_pool *list)
 static bool
 is_cut(struct prover *p, const struct candidate *c)
 {
-	const struct region_literal *l = box_literals(p, c->box) + c->literal;
+	const struct region_literal *l = box_literal(p, c->box, c->literal);
 	struct region_literal *to;
 
 	if (c->open != 1 || l->mode != REGION_IN)
@@ -149,7 +150,7 @@ gather_allows(struct prover *p, const struct box *b)
 static struct key
 longer(struct key a, struct key b)
 {
-	return a.s.len + a.whole > b.s.len + b.whole ? a : b;
+	return a.n + a.whole > b.n + b.whole ? a : b;
 }
 
 /* Each literal of b says no more than r, or than a literal of deny. */
@@ -157,15 +158,17 @@ static bool
 is_said(struct prover *p, const struct region *r, const struct box *deny,
     const struct box *b)
 {
-	const struct region_literal *x = box_literals(p, b);
-	const struct region_literal *y = box_literals(p, deny);
-
 	for (uint16_t i = 0; i < b->n; i++) {
-		bool said = region_inside(&p->s, r, &x[i]);
+		const struct region_literal *x = box_literal(p, b, i);
+		bool said = region_inside(&p->s, r, x);
 
-		for (uint16_t k = 0; k < deny->n && !said; k++)
-			said = x[i].dim == y[k].dim && x[i].key == y[k].key &&
-			    x[i].set == y[k].set;
+		for (uint16_t k = 0; k < deny->n && !said; k++) {
+			const struct region_literal *y =
+			    box_literal(p, deny, k);
+
+			said = x->dim == y->dim && x->key == y->key &&
+			    x->set == y->set;
+		}
 		if (!said)
 			return false;
 	}
@@ -173,7 +176,7 @@ is_said(struct prover *p, const struct region *r, const struct box *deny,
 }
 
 /* The child's denies near one of the parent, into p->hits. True: one of them
- * is that very deny. */
+ * is that very deny, as far as the region goes. */
 static bool
 hit_denies(struct prover *p, const struct box *b, const struct box *deny)
 {
@@ -181,10 +184,12 @@ hit_denies(struct prover *p, const struct box *b, const struct box *deny)
 
 	index_find(p, &n->child_denies, longer(b->host_key, deny->host_key),
 	    longer(b->path_key, deny->path_key));
-	for (uint32_t i = 0; i < p->hits.n; i++)
-		if (is_said(p, &n->region, deny,
-			((const struct box **)p->hits.items)[i]))
+	for (uint32_t i = 0; i < p->hits.n; i++) {
+		const struct box *d = ((const struct box **)p->hits.items)[i];
+
+		if (d->hash == deny->hash && is_said(p, &n->region, deny, d))
 			return true;
+	}
 	return false;
 }
 
@@ -213,11 +218,30 @@ act_begin(struct prover *p)
 {
 	struct network *n = &p->network;
 
-	n->at = 0;
-	return boxes_of(p, &p->q.child->allows, n->act, &n->child) &&
-	    boxes_of(p, &p->q.child->denies, n->act, &n->child_denies) &&
-	    boxes_of(p, &p->q.parent->allows, n->act, &n->parent) &&
-	    boxes_of(p, &p->q.parent->denies, n->act, &n->parent_denies);
+	n->making = (struct making){ .p = p, .act = n->act, .out = &n->child };
+	n->child.box = (struct region_pool){ .size = sizeof(struct box) };
+	n->origin = n->at = 0;
+	if (!boxes_of(p, &p->q.parent->allows, n->act, &n->parent) ||
+	    !boxes_of(p, &p->q.parent->denies, n->act, &n->parent_denies) ||
+	    !boxes_of(p, &p->q.child->denies, n->act, &n->child_denies))
+		return false;
+	n->literals = p->literals.n;
+	return true;
+}
+
+/* Boxes of the child are made as they are needed. */
+static void
+child_next(struct prover *p)
+{
+	struct network *n = &p->network;
+	const struct policy_box *b = &p->q.child->allows.box[n->origin++];
+
+	n->at = n->child.box.n = 0;
+	p->literals.n = n->making.endpoint == b->endpoint
+	    ? n->making.common + n->making.common_n
+	    : n->literals;
+	if (act_matters(b->endpoint->kind, n->act))
+		(void)boxes_add(&n->making, b);
 }
 
 static const struct box *
@@ -240,8 +264,7 @@ enter_box(struct prover *p)
 	const struct span call = SPAN_LIT("tools/call");
 	struct region_literal not_call = { .dim = REGION_RPC };
 
-	p->s.terms.n = 1;
-	region_init(&n->region);
+	region_init(&p->s, &n->region);
 	if (n->act == ACT_METHOD) {
 		enum region_found found;
 
@@ -273,16 +296,19 @@ static enum region_found
 next_box(struct prover *p)
 {
 	struct network *n = &p->network;
-	enum region_found found = REGION_NONE;
+	enum region_found found;
 
+	if (n->at == n->child.box.n && n->origin < p->q.child->allows.n) {
+		child_next(p);
+		return REGION_WAIT;
+	}
 	if (n->at == n->child.box.n) {
 		n->act++;
 		n->stage = NEXT_ACT;
 		return REGION_WAIT;
 	}
-	if (act_matters(box_at_hand(n)->origin->endpoint->kind, n->act))
-		found = enter_box(p);
-	n->mark = p->s.terms.n;
+	found = enter_box(p);
+	n->mark = region_mark(&p->s);
 	if (found == REGION_NONE) { /* it allows nothing */
 		n->at++;
 	} else if (found == REGION_SOME) {
@@ -323,7 +349,7 @@ next_deny(struct prover *p)
 		n->stage = NEXT_BOX;
 		return REGION_WAIT;
 	}
-	p->s.terms.n = n->mark;
+	region_back(&p->s, n->mark);
 	if (!hit_denies(p, box_at_hand(n), deny_at_hand(n)))
 		found = enter(p, &both, deny_at_hand(n));
 	if (found == REGION_WAIT)

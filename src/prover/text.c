@@ -25,18 +25,10 @@ prover_code_name(enum prover_code c)
 const char *
 prover_section_name(enum policy_section s)
 {
-	switch (s) {
-	case POLICY_FILESYSTEM:
-		return "filesystem";
-	case POLICY_LANDLOCK:
-		return "landlock";
-	case POLICY_PROCESS:
-		return "process";
-	case POLICY_NETWORK:
-	case POLICY_SECTIONS:
-		break;
-	}
-	return "network";
+	return s == POLICY_FILESYSTEM ? "filesystem"
+	    : s == POLICY_LANDLOCK    ? "landlock"
+	    : s == POLICY_PROCESS     ? "process"
+				      : "network";
 }
 
 const char *
@@ -76,19 +68,15 @@ add_use(struct line *l, const struct prover_witness *w)
 	static const char *const uses[] = { "",
 		" with websocket_credential_rewrite",
 		" with request_body_credential_rewrite",
-		" with allow_uninspected_credentials", " with credentials of ",
-		" signed for ", " with a body of " };
-	char n[32];
+		" with allow_uninspected_credentials",
+		" with the credentials of ", " signed for ",
+		" with a body over the parent's limit" };
 
 	add(l, uses[w->use]);
 	if (w->use == POLICY_USE_BINDING)
 		add_span(l, w->use_of->provider);
 	if (w->use == POLICY_USE_SIGNING)
 		add_span(l, w->use_of->signing_service);
-	if (w->use != POLICY_USE_BODY)
-		return;
-	(void)text_fmt(n, sizeof(n), "%u bytes", (unsigned)w->use_of->max_body);
-	add(l, w->use_of->max_body ? n : "any size");
 }
 
 static void
@@ -143,23 +131,17 @@ prover_witness_format(const struct prover_result *r, char *out, size_t size)
 	struct line l = { out, 0, size };
 
 	*out = '\0';
-	switch (r->section) {
-	case POLICY_FILESYSTEM:
+	if (r->section == POLICY_LANDLOCK) {
+		add(&l, "files that the image lacks are skipped");
+	} else if (r->section == POLICY_PROCESS) {
+		add(&l, "runs as another identity");
+	} else if (r->section == POLICY_FILESYSTEM) {
 		add(&l, r->witness.write ? "write " : "read ");
 		add_span(&l,
 		    r->witness.file.len ? r->witness.file
 					: SPAN_LIT("the working directory"));
-		break;
-	case POLICY_LANDLOCK:
-		add(&l, "files that the image lacks are skipped");
-		break;
-	case POLICY_PROCESS:
-		add(&l, "runs as another identity");
-		break;
-	case POLICY_NETWORK:
-	case POLICY_SECTIONS:
+	} else {
 		add_request(&l, &r->witness);
-		break;
 	}
 }
 

@@ -103,6 +103,9 @@ bool region_run(struct region_solver *p);
 /* Zeroed memory; NULL, and p->spent. */
 void *region_take(struct region_solver *p, size_t n, size_t size);
 void *region_pool_add(struct region_solver *p, struct region_pool *to);
+/* Room for as many more, and no more than that. */
+bool region_pool_reserve(struct region_solver *p, struct region_pool *to,
+    size_t more);
 /* Stable; room has n places. */
 void region_sort(const void **list, const void **room, size_t n,
     int (*compare)(const void *a, const void *b));
@@ -156,11 +159,19 @@ struct region_literal {
 	uint8_t mode; /* IN; of a query ALL_IN or SOME_IN */
 };
 
-/* Nothing demanded; values are the plainest. */
-void region_init(struct region *r);
+/* What was added since can be dropped again. */
+struct region_mark {
+	uint32_t terms;
+	uint32_t values;
+};
+struct region_mark region_mark(const struct region_solver *p);
+void region_back(struct region_solver *p, struct region_mark to);
+
+/* Nothing demanded; values are the plainest. Regions of before are gone. */
+void region_init(struct region_solver *p, struct region *r);
 /*
  * Narrow r. WAIT: a search runs, or p is spent; nothing has changed. NONE: it
- * would be empty. Terms are dropped by setting p->terms.n back.
+ * would be empty.
  */
 enum region_found region_add(struct region_solver *p, struct region *r,
     const struct region_literal *l, enum region_mode mode);

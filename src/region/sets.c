@@ -28,20 +28,30 @@ region_take(struct region_solver *p, size_t n, size_t size)
 	return got;
 }
 
+bool
+region_pool_reserve(struct region_solver *p, struct region_pool *to,
+    size_t more)
+{
+	void *items;
+
+	if (more <= to->room - to->n)
+		return true;
+	items = region_take(p, to->n + more, to->size);
+	if (!items)
+		return false;
+	if (to->n > 0)
+		memcpy(items, to->items, (size_t)to->n * to->size);
+	to->items = items;
+	to->room = to->n + (uint32_t)more;
+	return true;
+}
+
 void *
 region_pool_add(struct region_solver *p, struct region_pool *to)
 {
-	if (to->n == to->room) {
-		uint32_t room = to->room ? to->room * 2 : 8;
-		void *more = region_take(p, room, to->size);
-
-		if (!more)
-			return NULL;
-		if (to->n > 0)
-			memcpy(more, to->items, (size_t)to->n * to->size);
-		to->items = more;
-		to->room = room;
-	}
+	if (to->n == to->room &&
+	    !region_pool_reserve(p, to, to->room ? to->room : 8))
+		return NULL;
 	return (char *)to->items + (size_t)to->n++ * to->size;
 }
 
@@ -178,6 +188,21 @@ slots_grow(struct region_solver *p)
 	return true;
 }
 
+/* The list was lent until the set was known to be new. */
+static bool
+keep_globs(struct region_solver *p, struct set *s)
+{
+	const struct policy_glob **list =
+	    region_take(p, s->n, sizeof(const void *));
+
+	if (!list)
+		return false;
+	for (uint32_t i = 0; i < s->n; i++)
+		list[i] = s->glob[i];
+	s->glob = list;
+	return true;
+}
+
 static uint32_t
 intern(struct region_solver *p, struct set *s)
 {
@@ -196,6 +221,8 @@ intern(struct region_solver *p, struct set *s)
 	if (!to)
 		return REGION_ALL;
 	*to = *s;
+	if (s->form == REGION_SET_GLOBS && !keep_globs(p, to))
+		return REGION_ALL;
 	id = p->sets.n - 1;
 	p->set_slots[at & (p->set_slots_n - 1)] = id;
 	return id;
@@ -295,17 +322,15 @@ region_set_host(struct region_solver *p, const struct policy_host *h)
 		.finite = h->kind != POLICY_HOST_GLOB,
 		.is_address = h->kind == POLICY_HOST_ADDRESS,
 		.n = 1 };
-	const struct policy_glob **list;
+	const struct policy_glob *one = &h->glob;
 	struct policy_range *only;
 
 	if (h->kind == POLICY_HOST_NONE)
 		return REGION_ALL;
-	list = region_take(p, 1, sizeof(const void *));
 	only = s.is_address ? region_take(p, 1, sizeof(*only)) : NULL;
 	if (p->spent)
 		return REGION_ALL;
-	list[0] = &h->glob;
-	s.glob = list;
+	s.glob = &one;
 	if (only) {
 		*only = (struct policy_range){ h->address, h->address };
 		s.same = region_set_ranges(p, REGION_ADDRESS, only, 1);
@@ -475,26 +500,68 @@ agree(struct span a, struct span b, bool at_end)
 	return n == 0 || memcmp(a.ptr, b.ptr, n) == 0;
 }
 
+/* Positions of b, as bits, that are left after a step of another glob. */
+static uint64_t
+places_after(const struct policy_glob *b, uint64_t at, uint16_t step)
+{
+	uint64_t to = 0;
+
+	for (; at; at &= at - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(at);
+		uint16_t own = i < b->n ? b->steps[i] : UINT16_MAX;
+
+		if (own == POLICY_STEP_ANY ||
+		    (own == POLICY_STEP_STAR && step != POLICY_STEP_ANY &&
+			step != b->separator))
+			to |= 1ull << i;
+		else if (own == step && step < POLICY_STEP_STAR)
+			to |= 1ull << (i + 1);
+	}
+	return to;
+}
+
+static uint64_t
+places_closed(const struct policy_glob *b, uint64_t at)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (!(at >> i & 1) || b->steps[i] < POLICY_STEP_STAR)
+			continue;
+		at |= 1ull << (i + 1);
+		if (b->steps[i] == POLICY_STEP_FORK)
+			at |= 1ull << (i + 3);
+	}
+	return at;
+}
+
+/*
+ * b runs over the steps of a: a position stays only if it is one after each
+ * string that a may be so far, so what is accepted is inside.
+ */
 static bool
 glob_inside(const struct policy_glob *a, const struct policy_glob *b)
 {
-	struct span head;
-	bool at_end;
+	uint64_t at;
 
-	if (span_equal(a->text, b->text))
-		return true;
-	if (a->literal)
-		return policy_glob_match(b, a->text);
-	if (b->literal)
-		return false;
-	/* "/x/[**]" holds all that begin like it; "[**].x", names that end so:
-	 * what is before is never empty. */
-	head = region_glob_head(b);
-	at_end = b->separator == '.';
-	return head.len == b->n - 1 && b->separator &&
-	    b->steps[at_end ? 0 : b->n - 1] == POLICY_STEP_ANY &&
-	    head.len <= region_glob_head(a).len &&
-	    agree(head, region_glob_head(a), at_end);
+	if (a->literal || b->literal)
+		return a->literal ? policy_glob_match(b, a->text)
+				  : span_equal(a->text, b->text);
+	if (b->n >= 64)
+		return span_equal(a->text, b->text);
+	at = places_closed(b, 1);
+	for (uint32_t i = 0; i < a->n && at; i++) {
+		uint64_t some = at;
+
+		if (a->steps[i] != POLICY_STEP_FORK) {
+			at = places_closed(b, places_after(b, at, a->steps[i]));
+			continue;
+		}
+		for (uint32_t k = 1; k < 3; k++)
+			some = places_closed(b,
+			    places_after(b, some, a->steps[i + k]));
+		at &= some;
+		i += 2;
+	}
+	return at >> b->n & 1;
 }
 
 static bool

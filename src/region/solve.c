@@ -37,11 +37,12 @@ struct memo {
 	uint64_t hash;
 	const uint32_t *key; /* dim, ins, SPLIT, outs */
 	uint32_t n;
-	uint32_t value; /* 0: there is none */
+	bool some;
+	struct span s;
 };
 
 enum {
-	SPLIT = UINT32_MAX,
+	SPLIT = INT32_MAX,
 	GUESS = 256, /* bytes */
 };
 
@@ -111,9 +112,24 @@ region_key(struct region_solver *p, struct span key)
 	return (uint16_t)(p->keys.n - 1);
 }
 
-void
-region_init(struct region *r)
+struct region_mark
+region_mark(const struct region_solver *p)
 {
+	return (struct region_mark){ p->terms.n, p->values.n };
+}
+
+void
+region_back(struct region_solver *p, struct region_mark to)
+{
+	p->terms.n = to.terms;
+	p->values.n = to.values;
+}
+
+void
+region_init(struct region_solver *p, struct region *r)
+{
+	p->terms.n = 1;
+	p->values.n = REGION_DIMS + 1;
 	for (uint32_t i = 0; i < REGION_DIMS; i++) {
 		r->head[i] = 0;
 		r->value[i] = i + 1;
@@ -366,8 +382,8 @@ solve_done(struct region_solver *p, enum region_found found, struct span s)
 	memcpy(key, p->asked.items, p->asked.n * sizeof(*key));
 	*m =
 	    (struct memo){ .hash = p->asked_hash, .key = key, .n = p->asked.n };
-	if (found == REGION_SOME)
-		m->value = value_add(p, (struct region_value){ .s = s });
+	m->some = found == REGION_SOME;
+	m->s = s;
 	while (p->memo_slots[at & (p->memo_slots_n - 1)])
 		at++;
 	p->memo_slots[at & (p->memo_slots_n - 1)] = p->memo.n;
@@ -433,10 +449,10 @@ solve_search(struct region_solver *p, enum region_dim dim, uint32_t *value)
 	const struct memo *m = p->spent ? NULL : memo_find(p, hash);
 	struct sides of = { p->in.items, p->in.n, p->out.items, p->out.n };
 
-	if (m) {
-		*value = m->value;
-		return m->value ? REGION_SOME : REGION_NONE;
-	}
+	if (m && m->some)
+		*value = value_add(p, (struct region_value){ .s = m->s });
+	if (m)
+		return m->some ? REGION_SOME : REGION_NONE;
 	p->asked_hash = hash;
 	p->searching = !p->spent && search_start(p, dim, &of);
 	return REGION_WAIT;
@@ -594,6 +610,7 @@ solve_key(struct region_solver *p, const struct region *r, uint16_t key,
 		const struct term *t = term_at(p, i);
 		bool in = t->mode == REGION_ALL_IN || t->mode == REGION_SOME_IN;
 
+		p->steps++;
 		if (t->key == key && t->mode != REGION_ABSENT &&
 		    (!is_some(t->mode) || i == some) &&
 		    !(in && t->set == REGION_ALL))

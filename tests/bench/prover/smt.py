@@ -8,6 +8,7 @@ choice of dimensions one check, with ONE membership a string variable, in
 """
 import itertools
 import subprocess
+import threading
 import time
 
 LITERAL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,=:@"
@@ -136,13 +137,21 @@ class Z3:
     def check(self, constraints):
         names = "".join("(declare-const %s String)" % d for d in constraints)
         terms = "".join("(assert (str.in_re %s %s))" % (d, r) for d, r in constraints.items())
-        self.say("(push)%s%s(check-sat)(pop)" % (names, terms))
-        while True:
+        watch = threading.Timer(2 * self.timeout_ms / 1000 + 1, self.p.kill)
+        watch.start()
+        try:
+            self.say("(push)%s%s(check-sat)(pop)" % (names, terms))
             answer = self.p.stdout.readline().strip()
-            if answer in ("sat", "unsat", "unknown"):
-                return answer
-            if not answer or answer.startswith("(error"):
-                raise RuntimeError("z3: " + answer)
+        except BrokenPipeError:
+            answer = ""
+        watch.cancel()
+        if answer in ("sat", "unsat", "unknown"):
+            return answer
+        if answer:
+            raise RuntimeError("z3: " + answer)
+        self.close()  # it overshot its timeout, or its memory
+        self.start()
+        return "unknown"
 
     def close(self):
         self.p.kill()
