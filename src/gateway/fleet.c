@@ -6,10 +6,7 @@
  * are replaced when the launch that took one is over, so that they do not
  * compete with it for the processor.
  */
-#include <sys/stat.h>
-
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +15,7 @@
 #include "gateway/fleet.h"
 #include "gateway/sandbox.h"
 #include "gateway/template.h"
+#include "gateway/trash.h"
 #include "gateway/vm.h"
 
 enum {
@@ -369,6 +367,8 @@ fleet_adopted(struct gateway *g, struct vm *vm)
 		sandbox_settle_all(g);
 	}
 	arena_release(&a);
+	if (--g->adopting == 0 && g->adopted != NULL)
+		g->adopted(g);
 }
 
 static void
@@ -418,29 +418,10 @@ sweep_one(struct gateway *g, const char *name)
 	    f.code == FAULT_NOT_FOUND) {
 		fault_clear(&f);
 		log_info("removed the files of %s, which has no row", name);
-		if (fleet_remove_files(g, name, &f) < 0)
+		if (trash_put(g, name, &f) < 0)
 			log_warn(&f, "cannot remove the files of %s", name);
 	}
 	arena_release(&a);
-}
-
-int
-fleet_remove_files(struct gateway *g, const char *id, struct fault *f)
-{
-	static const char *const names[] = { "disk.ext4", "log", "log.1" };
-	char path[LIMIT_PATH];
-
-	for (size_t i = 0; i < NELEM(names); i++) {
-		if (!sandbox_path(g, id, names[i], path, sizeof(path)))
-			return fault_set(f, FAULT_SYSTEM, "path is too long");
-		if (unlink(path) < 0 && errno != ENOENT)
-			return fault_sys(f, "cannot remove '%s'", path);
-	}
-	if (!sandbox_path(g, id, "", path, sizeof(path)))
-		return fault_set(f, FAULT_SYSTEM, "path is too long");
-	if (rmdir(path) < 0 && errno != ENOENT)
-		return fault_sys(f, "cannot remove '%s'", path);
-	return 0;
 }
 
 static int
@@ -467,7 +448,7 @@ fleet_open(struct gateway *g, struct fault *f)
 		g->vms[i].g = g;
 	g->fleet_timer.fire = on_tend;
 	fleet_paths(g, &p);
-	if (make_folders(&p, f) < 0 ||
+	if (make_folders(&p, f) < 0 || trash_open(g, f) < 0 ||
 	    each_name(g, p.keepers, adopt_one, f) < 0 ||
 	    each_name(g, p.sandboxes, sweep_one, f) < 0)
 		return -1;
@@ -490,6 +471,7 @@ fleet_close(struct gateway *g)
 {
 	loop_timer_clear(&g->fleet_timer);
 	template_close_all(g);
+	trash_close(g);
 	vm_forget_all(g);
 }
 

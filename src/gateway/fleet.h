@@ -46,9 +46,6 @@ bool fleet_retry(struct gateway *g, struct store_sandbox *row,
 void fleet_changed(struct gateway *g);
 /* vm_adopt() has come to its end, in one way or the other. */
 void fleet_adopted(struct gateway *g, struct vm *vm);
-/* Disk, log and folder of a sandbox. */
-int fleet_remove_files(struct gateway *g, const char *id,
-    struct fault *f) MUST_CHECK;
 size_t fleet_parked(struct gateway *g);
 /* What is known of the machines: any template, or NULL. */
 const struct machine_template *fleet_facts(const struct gateway *g);

@@ -51,7 +51,9 @@ struct gateway {
 	char guest[LIMIT_PATH]; /* folder of kernel and initramfs */
 	char socket[LIMIT_PATH];
 	int lock;
+	int ready_fd; /* told once it listens; -1: nobody waits */
 	int64_t started_ms;
+	struct fault failed;       /* why it ends by itself */
 	struct tls_key tunnel_key; /* of the control tunnels' TLS */
 	struct tls_key token_key;  /* of the launch tokens */
 
@@ -69,7 +71,7 @@ struct gateway {
 	/* sandbox.c: who is looked at again after the commit */
 	char pending[GATEWAY_PENDING][LIMIT_ID + 1];
 	size_t pending_n;
-	bool pending_all;
+	bool pending_all; /* and all others */
 	struct deferred settle;
 	struct deferred wake; /* a tick must follow: something was written */
 	struct timer settle_again;
@@ -78,10 +80,15 @@ struct gateway {
 	struct vm *vms; /* LIMIT_VMS of them */
 	struct template *templates;
 	struct timer fleet_timer;
+	unsigned adopting; /* keepers of an earlier gateway, being asked */
+	/* They have answered, or will not: it can be served. main.c sets it */
+	void (*adopted)(struct gateway *g);
 
 	struct timer crash;       /* crash.c */
 	struct watcher *watchers; /* watch.c */
-	unsigned imports;         /* do_image.c */
+	struct child trash;       /* trash.c: it empties */
+	bool trash_again;
+	unsigned imports; /* do_image.c */
 	/* stop.c */
 	bool stopping;     /* clean stop under way */
 	bool stopping_all; /* with the sandboxes */

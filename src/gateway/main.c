@@ -289,23 +289,28 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	measure_guest(g);
 	sandbox_init(g);
 	loop_on_commit(g->loop, call_commit, g);
-	if (record_start(g, "gateway.start", f) < 0 || fleet_open(g, f) < 0 ||
-	    server_open(g, f) < 0)
+	g->ready_fd = o->ready_fd;
+	g->listener.fd = -1;
+	if (record_start(g, "gateway.start", f) < 0 || fleet_open(g, f) < 0)
 		return -1;
 	return write_pid(g, f);
 }
 
+/* What runs is known: calls can be answered. */
 static void
-tell_ready(const struct gateway *g, int fd)
+serve(struct gateway *g)
 {
 	struct fault f = { 0 };
 
-	log_info("listening on %s", g->socket);
-	if (fd < 0)
+	g->adopted = NULL;
+	if (server_open(g, &g->failed) < 0) {
+		loop_stop(g->loop);
 		return;
-	if (fd_write_all(fd, "1", 1, &f) < 0)
+	}
+	log_info("listening on %s", g->socket);
+	if (g->ready_fd >= 0 && fd_write_all(g->ready_fd, "1", 1, &f) < 0)
 		log_warn(&f, "nobody waits for the gateway");
-	fd_close(&fd);
+	fd_close(&g->ready_fd);
 }
 
 static void
@@ -338,12 +343,20 @@ main(int argc, char **argv)
 	if (parse_options(argc, argv, &o, &f) < 0 || lock_down(&f) < 0 ||
 	    open_gateway(g, &o, &f) < 0) {
 		log_error("cannot start: %s", f.text);
+		free(g);
 		return fault_exit(f.code);
 	}
-	tell_ready(g, o.ready_fd);
-	if (loop_run(g->loop, &f) < 0)
-		log_warn(&f, "the loop failed");
+	if (g->adopting == 0)
+		serve(g);
+	else
+		g->adopted = serve;
+	if (loop_run(g->loop, &g->failed) < 0)
+		fault_prefix(&g->failed, "the loop");
+	f = g->failed;
 	close_gateway(g);
-	log_info("ended");
+	if (f.code == FAULT_NONE)
+		log_info("ended");
+	else
+		log_error("ended: %s", f.text);
 	return f.code == FAULT_NONE ? 0 : fault_exit(f.code);
 }

@@ -9,13 +9,13 @@
  *   running, ended  no machine: it is gone    deleting   machine: kill it,
  *   stopped, failed machine: end it                      else files, then row
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
 #include "gateway/fleet.h"
 #include "gateway/object.h"
 #include "gateway/sandbox.h"
+#include "gateway/trash.h"
 #include "gateway/vm.h"
 #include "gateway/watch.h"
 #include "wire/wire.h"
@@ -23,6 +23,7 @@
 enum {
 	ROW_ARENA = 4 << 20,
 	AGAIN_MS = 1000,
+	SLICE_US = 5000, /* of settling, a tick */
 };
 
 static void
@@ -257,7 +258,7 @@ finish_delete(struct gateway *g, struct store_sandbox *row)
 {
 	struct fault f = { 0 };
 
-	if (fleet_remove_files(g, row->id, &f) < 0)
+	if (trash_put(g, row->id, &f) < 0)
 		log_warn(&f, "cannot remove the files of '%s'", row->name);
 	event_of_row(g, row, EVENT_GONE, NULL);
 }
@@ -362,60 +363,61 @@ settle_id(struct gateway *g, const char *id)
 	arena_release(&a);
 }
 
-struct ids {
-	char (*list)[LIMIT_ID + 1];
-	size_t n;
-};
-
+/* Those that are at rest, with nothing that runs for them, are passed over. */
 static int
 note_id(void *owner, struct store_sandbox *row, struct fault *f)
 {
-	struct ids *ids = owner;
+	struct gateway *g = owner;
 
 	(void)f;
-	if (ids->n < GATEWAY_SANDBOXES)
-		(void)text_copy(ids->list[ids->n++], LIMIT_ID + 1,
-		    span_str(row->id));
+	if (row->state != STATE_STOPPED && row->state != STATE_FAILED)
+		sandbox_settle_later(g, row->id);
 	return 0;
 }
 
 static void
-settle_all(struct gateway *g)
+note_all(struct gateway *g)
 {
 	const struct store_page all = { 0 };
 	struct fault f = { 0 };
-	struct ids ids = {
-		.list = must_alloc(sizeof(*ids.list) * GATEWAY_SANDBOXES),
-	};
 
-	if (store_sandbox_list(g->store, &all, note_id, &ids, &f) < 0) {
+	g->pending_all = false;
+	for (struct vm *vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
+		if (vm->sandbox_id[0] != '\0')
+			sandbox_settle_later(g, vm->sandbox_id);
+	}
+	if (store_sandbox_list(g->store, &all, note_id, g, &f) < 0) {
 		log_warn(&f, "cannot list the sandboxes");
 		try_again(g);
 	}
-	for (size_t i = 0; i < ids.n; i++)
-		settle_id(g, ids.list[i]);
-	free(ids.list);
 }
 
+/*
+ * A slice of the work a tick: starting a machine takes milliseconds, and all
+ * others wait meanwhile. What is left is settled in the next ticks.
+ */
 static void
 on_settle(struct deferred *d)
 {
 	struct gateway *g = CONTAINER_OF(d, struct gateway, settle);
-	char ids[GATEWAY_PENDING][LIMIT_ID + 1];
-	size_t n = g->pending_n;
-	bool all = g->pending_all;
+	char id[LIMIT_ID + 1];
+	int64_t until_us = clock_mono_us() + SLICE_US;
 
 	if (g->commit_fault.code != FAULT_NONE)
 		return; /* call_commit() has set the timer */
-	memcpy(ids, g->pending, sizeof(ids));
-	g->pending_n = 0;
-	g->pending_all = false;
-	if (all) {
-		settle_all(g);
-		return;
+	if (g->pending_all && g->pending_n == 0)
+		note_all(g);
+	while (g->pending_n > 0 && clock_mono_us() < until_us) {
+		memcpy(id, g->pending[0], sizeof(id));
+		g->pending_n--;
+		memmove(g->pending[0], g->pending[1],
+		    g->pending_n * sizeof(g->pending[0]));
+		settle_id(g, id);
 	}
-	for (size_t i = 0; i < n; i++)
-		settle_id(g, ids[i]);
+	if (g->pending_n > 0 || g->pending_all) {
+		loop_held(g->loop, &g->settle);
+		wake(g);
+	}
 }
 
 static void

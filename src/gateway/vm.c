@@ -25,6 +25,7 @@ enum {
 	STOP_GRACE_MS = 1000, /* QMP quit to SIGKILL of the VMM */
 	STOPPING_MS = 6000,   /* for the keeper to be gone */
 	TUNNEL_FAULTS = 8,    /* one after the other */
+	ADOPT_MS = 3000,      /* for a keeper to say whose it is */
 };
 
 #define KEEPER "/nacre.keeper.v1.Keeper/"
@@ -253,7 +254,7 @@ vm_ask_drop(struct vm_ask *ask)
 /* A question of the machine's own. */
 static void
 send_errand(struct vm *vm, const char *path, const struct pb_msgdesc_s *fields,
-    const void *message, vm_answer done)
+    const void *message, int64_t timeout_ms, vm_answer done)
 {
 	struct fault f = { 0 };
 	struct buf b;
@@ -262,7 +263,7 @@ send_errand(struct vm *vm, const char *path, const struct pb_msgdesc_s *fields,
 	if (wire_encode(fields, message, &b, &f) < 0)
 		done(vm, span_of(NULL, 0), &f);
 	else
-		(void)vm_ask(vm, path, buf_span(&b), -1, done, vm);
+		(void)vm_ask(vm, path, buf_span(&b), timeout_ms, done, vm);
 	buf_release(&b);
 }
 
@@ -524,8 +525,9 @@ vm_adopt(struct gateway *g, const char *id, struct fault *f)
 		memset(vm, 0, sizeof(*vm));
 		return -1;
 	}
+	g->adopting++;
 	send_errand(vm, KEEPER "Status", nacre_keeper_v1_StatusRequest_fields,
-	    &ask, adopted_status);
+	    &ask, ADOPT_MS, adopted_status);
 	return 0;
 }
 
@@ -574,7 +576,7 @@ vm_assign(struct vm *vm, const char *image_path, const char *disk_path)
 	    span_of(vm->g->tunnel_key.pin, sizeof(vm->g->tunnel_key.pin)));
 	loop_timer_set(vm->g->loop, &vm->timer, LAUNCH_MS);
 	send_errand(vm, KEEPER "Assign", nacre_keeper_v1_AssignRequest_fields,
-	    &ask, assign_done);
+	    &ask, -1, assign_done);
 	arena_release(&a);
 }
 
@@ -605,7 +607,7 @@ stop_keeper(struct vm *vm, uint32_t grace_ms)
 	vm->asked_stop = true;
 	ask.grace_ms = grace_ms;
 	send_errand(vm, KEEPER "Stop", nacre_keeper_v1_StopRequest_fields, &ask,
-	    stop_done);
+	    -1, stop_done);
 }
 
 void
