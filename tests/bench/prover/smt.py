@@ -126,7 +126,7 @@ class Z3:
         self.start()
 
     def start(self):
-        self.p = subprocess.Popen(["z3", "-in", "-smt2"], stdin=subprocess.PIPE,
+        self.p = subprocess.Popen(["z3", "-in", "-smt2", "-memory:700"], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True, bufsize=1)
         self.say("(set-option :timeout %d)(set-logic ALL)" % self.timeout_ms)
 
@@ -147,7 +147,7 @@ class Z3:
         watch.cancel()
         if answer in ("sat", "unsat", "unknown"):
             return answer
-        if answer:
+        if answer and "memory" not in answer:
             raise RuntimeError("z3: " + answer)
         self.close()  # it overshot its timeout, or its memory
         self.start()
