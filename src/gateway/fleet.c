@@ -148,6 +148,20 @@ fleet_reserve(struct gateway *g, struct store_sandbox *row)
 	give(vm, row);
 }
 
+void
+fleet_give_back(struct gateway *g, const char *id)
+{
+	for (struct vm *vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
+		if (strcmp(vm->sandbox_id, id) != 0)
+			continue;
+		if (vm->assigned || vm->adopted)
+			vm_end(vm, false);
+		else
+			vm->sandbox_id[0] = '\0';
+	}
+	fleet_changed(g);
+}
+
 static void
 fail(struct gateway *g, const struct store_sandbox *row, const struct fault *f)
 {

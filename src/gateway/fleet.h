@@ -34,6 +34,8 @@ int fleet_check_memory(const struct gateway *g, const struct resources *r,
 /* In the transaction of a create or start: mark a parked clone for the row
  * (row->machine), when there is one. Writes nothing itself. */
 void fleet_reserve(struct gateway *g, struct store_sandbox *row);
+/* Its row was never committed: what was marked for it is free again. */
+void fleet_give_back(struct gateway *g, const char *id);
 /* A row that starts and has no machine: begin one. */
 void fleet_launch(struct gateway *g, struct store_sandbox *row);
 /* A row that starts and has one: take the next step. */

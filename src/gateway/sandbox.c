@@ -356,7 +356,9 @@ settle_id(struct gateway *g, const char *id)
 	arena_init(&a, ROW_ARENA);
 	if (store_sandbox_by_id(g->store, id, &a, &row, &f) == 0) {
 		settle(g, &row);
-	} else if (f.code != FAULT_NOT_FOUND) {
+	} else if (f.code == FAULT_NOT_FOUND) {
+		fleet_give_back(g, id);
+	} else {
 		log_warn(&f, "cannot read sandbox %s", id);
 		try_again(g);
 	}
