@@ -258,7 +258,10 @@ exceeds(struct prover *p, const struct policy *parent, struct span file,
 	char path[PROVER_CAUSE / 2];
 	char other[PROVER_CAUSE / 2] = "";
 
-	if (!tell(p, PROVER_EXCEEDS, POLICY_FILESYSTEM))
+	if (!tell(p, PROVER_EXCEEDS, POLICY_FILESYSTEM) ||
+	    !replay_check(p,
+		replay_file(replay_of(p, p->q.child), file, write) &&
+		    !replay_file(replay_of(p, parent), file, write)))
 		return;
 	text_escape(file.len ? file : SPAN_LIT("the working directory"), path,
 	    sizeof(path));
@@ -275,9 +278,6 @@ exceeds(struct prover *p, const struct policy *parent, struct span file,
 		text_escape(own->file[0].path, other, sizeof(other));
 	(void)text_fmt(r->hint, sizeof(r->hint), "remove %s%s%s", path,
 	    *other ? ", or narrow it to something below " : "", other);
-	replay_check(p,
-	    replay_file(replay_of(p, p->q.child), file, write) &&
-		!replay_file(replay_of(p, parent), file, write));
 }
 
 static void

@@ -176,7 +176,7 @@ void tell_unsupported(struct prover *p, enum policy_section s,
 /* A policy before the second evaluator. */
 struct replay *replay_of(struct prover *p, const struct policy *policy);
 /* The excess told of is none, unless the second evaluator agrees. */
-void replay_check(struct prover *p, bool agrees);
+bool replay_check(struct prover *p, bool agrees);
 /* What r leaves over is an excess, if the second evaluator agrees. */
 void tell_network(struct prover *p, const struct region *r, enum act act,
     const struct policy_box *child, const struct policy_box *deny);
@@ -194,8 +194,7 @@ struct prover {
 	struct region_pool frames;     /* of diff.c */
 	bool cut;                      /* p->cuts have been */
 	struct network network;
-	struct replay replay[2]; /* of the child, of the parent */
-	bool *replay_row;
+	struct replay replay;
 	uint8_t stage;
 	struct prover_result result;
 };

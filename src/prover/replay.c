@@ -76,10 +76,11 @@ match(struct replay *r, struct span pattern, struct span text, uint8_t sep)
 	struct table t = { .text = text, .sep = sep, .row = r->row };
 	uint64_t work = (uint64_t)(pattern.len + 1) * (text.len + 1);
 
-	if (text.len >= REPLAY_ROW || work > r->fuel) {
+	if (text.len >= REPLAY_ROW || work + 8 > r->fuel) {
 		r->fuel = 0;
 		return false;
 	}
+	r->fuel -= 8;
 	/* Most do not even begin alike. */
 	for (size_t i = 0; i < pattern.len && pattern.ptr[i] != '*'; i++)
 		if (i == text.len || text.ptr[i] != pattern.ptr[i])

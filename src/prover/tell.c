@@ -14,67 +14,50 @@
 #include "prover/inner.h"
 
 enum {
-	FUEL = 20 << 20, /* comparisons of one replay, some 20 ms */
+	FUEL = 8 << 20,  /* comparisons of all replays, some 10 ms */
 	FUEL_STEPS = 32, /* of them cost a step */
 };
 
 struct replay *
 replay_of(struct prover *p, const struct policy *policy)
 {
-	struct replay *r = &p->replay[policy == p->q.parent];
+	struct replay *r = &p->replay;
 
-	if (!p->replay_row)
-		p->replay_row = region_take(&p->s, REPLAY_ROW, sizeof(bool));
-	*r = (struct replay){ policy, p->q.image, p->replay_row ? FUEL : 0,
-		p->replay_row };
+	if (!r->row) {
+		r->row = region_take(&p->s, REPLAY_ROW, sizeof(bool));
+		r->fuel = r->row ? FUEL : 0;
+	}
+	r->p = policy;
+	r->image = p->q.image;
 	return r;
 }
 
-/* What both replays took, as steps. False: one was cut short. */
-static bool
-replay_paid(struct prover *p)
-{
-	bool whole = true;
-
-	for (size_t i = 0; i < NELEM(p->replay); i++) {
-		struct replay *r = &p->replay[i];
-
-		whole = whole && r->fuel > 0;
-		p->s.steps += (FUEL - r->fuel) / FUEL_STEPS;
-	}
-	return whole;
-}
-
-void
+bool
 replay_check(struct prover *p, bool agrees)
 {
 	struct prover_result *r = &p->result;
 	enum policy_section section = r->section;
+	bool whole = p->replay.fuel > 0;
 
-	if (!replay_paid(p)) {
-		p->s.spent = true;
-		agrees = false;
-		r->verdict = PROVER_WITHIN;
-		(void)tell(p, PROVER_OUT_OF_BUDGET, section);
-	} else if (!agrees) {
-		BUG_IF(p->q.paranoid);
-		r->verdict = PROVER_WITHIN;
+	p->s.steps += (FUEL - p->replay.fuel) / FUEL_STEPS;
+	if (whole && agrees)
+		return true;
+	BUG_IF(whole && p->q.paranoid);
+	p->s.spent = true; /* of no use to go on */
+	r->verdict = PROVER_WITHIN;
+	if (whole)
 		tell_unsupported(p, section, PROVER_DISAGREE,
 		    span_str(prover_section_name(section)));
-	}
-	if (agrees)
-		return;
-	memset(&r->witness, 0, sizeof(r->witness));
-	r->child[0] = r->parent[0] = r->hint[0] = '\0';
+	else
+		(void)tell(p, PROVER_OUT_OF_BUDGET, section);
+	return false;
 }
 
 static bool
 is_excess(struct prover *p, const struct prover_witness *w)
 {
-	bool is = replay_network(replay_of(p, p->q.child), w) &&
-	    !replay_network(replay_of(p, p->q.parent), w);
-
-	return replay_paid(p) && is;
+	return replay_network(replay_of(p, p->q.child), w) &&
+	    !replay_network(replay_of(p, p->q.parent), w) && p->replay.fuel > 0;
 }
 
 /* --- the witness */
@@ -144,6 +127,7 @@ witness_plain(struct prover *p, const struct region *left,
 
 		/* A host that is an address is dialled at it: leave both. */
 		if (box->value[dim] == left->value[dim] ||
+		    p->replay.fuel < FUEL / 2 ||
 		    (!named && (dim == REGION_HOST || dim == REGION_ADDRESS)))
 			continue;
 		value_put(&tried, (enum region_dim)dim,
@@ -151,7 +135,7 @@ witness_plain(struct prover *p, const struct region *left,
 		if (is_excess(p, &tried))
 			*w = tried;
 	}
-	for (size_t i = w->query_n; i-- > 0;) {
+	for (size_t i = w->query_n; i-- > 0 && p->replay.fuel > FUEL / 2;) {
 		struct prover_witness tried = *w;
 
 		tried.query_n--;
@@ -232,7 +216,6 @@ nearest_find(struct prover *p, const struct prover_witness *w)
 			if (reason > best.reason)
 				best = (struct nearest){ entry, e, reason };
 		}
-	p->s.steps += (FUEL - r->fuel) / FUEL_STEPS;
 	return best;
 }
 
@@ -310,16 +293,15 @@ tell_network(struct prover *p, const struct region *r, enum act act,
 	struct prover_witness w;
 	char text[PROVER_CAUSE / 2];
 	char rule[48];
-	bool agrees;
 
 	if (!witness_make(p, r, act, &w)) {
 		p->s.spent = true;
 		return;
 	}
 	(void)tell(p, PROVER_EXCEEDS, POLICY_NETWORK);
-	agrees = is_excess(p, &w);
-	if (agrees)
-		witness_plain(p, r, child->endpoint->host.kind, &w);
+	if (!replay_check(p, is_excess(p, &w)))
+		return;
+	witness_plain(p, r, child->endpoint->host.kind, &w);
 	out->witness = w;
 	endpoint_say(child->entry, child->endpoint, text, sizeof(text));
 	rule_say(child, rule, sizeof(rule));
@@ -329,5 +311,4 @@ tell_network(struct prover *p, const struct region *r, enum act act,
 		say_denied(p, deny);
 	else
 		say_nearest(p);
-	replay_check(p, agrees);
 }

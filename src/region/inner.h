@@ -5,12 +5,17 @@
  *	universe.c  the strings that requests may have
  *	sets.c      sets of values of one dimension, each with a number
  *	search.c    strings: the shortest one in some sets and not in others
- *	solve.c     any dimension: the same question, answered once; regions
+ *	solve.c     any dimension: the same question, answered once
+ *	region.c    products of dimensions
  */
 #ifndef REGION_INNER_H
 #define REGION_INNER_H
 
 #include "region/region.h"
+
+enum {
+	PAIRS_MOST = 1 << 21, /* globs compared with globs at once */
+};
 
 /* --- universe.c */
 
@@ -66,5 +71,20 @@ bool search_start(struct region_solver *p, enum region_dim dim,
     const struct sides *of);
 /* Some steps of it; *out is the shortest, in the arena. */
 enum region_found search_run(struct region_solver *p, struct span *out);
+
+/* --- solve.c */
+
+struct term {
+	uint32_t set;
+	uint32_t next; /* 0: the last */
+	uint16_t key;
+	uint8_t mode;
+};
+
+uint32_t value_add(struct region_solver *p, struct region_value v);
+void side_add(struct region_solver *p, struct region_pool *to, uint32_t id);
+/* Number of a value in all of p->in and none of p->out. */
+enum region_found solve(struct region_solver *p, enum region_dim dim,
+    uint32_t *value);
 
 #endif

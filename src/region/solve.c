@@ -1,37 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions: products of sets, one a dimension, each the intersection of terms
- *
- *	v in S   or   v not in S
- *
- * A product is empty iff one of its factors is, so a dimension is looked at
- * alone. A region keeps, per dimension, a value that fulfils all terms: a new
- * term that this value fulfils too costs nothing, and what is left in the end
- * is the witness. Otherwise: finite sets are gone through; intervals have
- * their least common point at the begin of an interval; strings are searched
- * (search.c), and the answer is kept by the numbers of the sets.
- *
- * The query is a multimap. Keys are independent; of one key the terms are
- *
- *	REGION_ALL_IN A     present, every value in A     REGION_ABSENT     not present
- *	REGION_SOME_IN A    a value in A                  REGION_SOME_OUT A a value not in A
- *	REGION_NONE_IN A    no value in A
- *
- * Values may be many, so each SOME may have a value of its own: the terms can
- * be fulfilled iff each SOME alone can, within all REGION_ALL_IN and REGION_NONE_IN.
- *
- * A host that is an address is dialled at that address.
+ * One dimension: sets that must hold a value and sets that must not, and a
+ * value that fulfils that, or that there is none. Finite sets are gone
+ * through; intervals have their least common point at the begin of an interval;
+ * strings are searched (search.c), and the answer is kept by the numbers of the
+ * sets, so that it is searched once.
  */
 #include <string.h>
 
 #include "region/inner.h"
-
-struct term {
-	uint32_t set;
-	uint32_t next; /* 0: the last */
-	uint16_t key;
-	uint8_t mode;
-};
 
 struct memo {
 	uint64_t hash;
@@ -52,7 +29,7 @@ region_value(const struct region_solver *p, uint32_t id)
 	return (const struct region_value *)p->values.items + id;
 }
 
-static uint32_t
+uint32_t
 value_add(struct region_solver *p, struct region_value v)
 {
 	struct region_value *to = region_pool_add(p, &p->values);
@@ -112,36 +89,6 @@ region_key(struct region_solver *p, struct span key)
 	return (uint16_t)(p->keys.n - 1);
 }
 
-struct region_mark
-region_mark(const struct region_solver *p)
-{
-	return (struct region_mark){ p->terms.n, p->values.n };
-}
-
-void
-region_back(struct region_solver *p, struct region_mark to)
-{
-	p->terms.n = to.terms;
-	p->values.n = to.values;
-}
-
-void
-region_init(struct region_solver *p, struct region *r)
-{
-	p->terms.n = 1;
-	p->values.n = REGION_DIMS + 1;
-	for (uint32_t i = 0; i < REGION_DIMS; i++) {
-		r->head[i] = 0;
-		r->value[i] = i + 1;
-	}
-}
-
-static const struct term *
-term_at(const struct region_solver *p, uint32_t id)
-{
-	return (const struct term *)p->terms.items + id;
-}
-
 /* --- one dimension */
 
 static bool
@@ -164,7 +111,16 @@ solve_finite(struct region_solver *p, enum region_dim dim, const struct set *of,
     struct region_value *best)
 {
 	enum region_found found = REGION_NONE;
+	uint64_t globs = 1;
 
+	for (uint32_t i = 0; i < p->in.n; i++)
+		globs += set_at(p, ((uint32_t *)p->in.items)[i])->n;
+	for (uint32_t i = 0; i < p->out.n; i++)
+		globs += set_at(p, ((uint32_t *)p->out.items)[i])->n;
+	if (globs * of->n > PAIRS_MOST) {
+		p->spent = true;
+		return REGION_WAIT;
+	}
 	for (uint32_t i = 0; i < of->n; i++) {
 		struct region_value v = { .s = of->glob[i]->text };
 
@@ -291,8 +247,8 @@ sort_ids(uint32_t *id, uint32_t n)
 			}
 }
 
-static void
-push(struct region_solver *p, struct region_pool *to, uint32_t id)
+void
+side_add(struct region_solver *p, struct region_pool *to, uint32_t id)
 {
 	uint32_t *at = region_pool_add(p, to);
 
@@ -312,13 +268,13 @@ ask(struct region_solver *p, enum region_dim dim)
 	sort_ids(out, p->out.n);
 	p->steps += (p->in.n + p->out.n) / 2;
 	p->asked.n = 0;
-	push(p, &p->asked, (uint32_t)dim);
+	side_add(p, &p->asked, (uint32_t)dim);
 	for (uint32_t i = 0; i < p->in.n; i++)
-		push(p, &p->asked, in[i]);
-	push(p, &p->asked, SPLIT);
+		side_add(p, &p->asked, in[i]);
+	side_add(p, &p->asked, SPLIT);
 	for (uint32_t i = 0; i < p->out.n; i++)
 		if (i == 0 || out[i] != out[i - 1])
-			push(p, &p->asked, out[i]);
+			side_add(p, &p->asked, out[i]);
 	for (uint32_t i = 0; !p->spent && i < p->asked.n; i++) {
 		hash = (hash ^ ((uint32_t *)p->asked.items)[i]) *
 		    0x9e3779b97f4a7c15;
@@ -504,10 +460,10 @@ out_never(struct region_solver *p)
 		{ .s = SPAN_LIT("metadata.google.internal") } };
 
 	if (fits(p, &v[0]) || fits(p, &v[1]))
-		push(p, &p->out, set_never(p));
+		side_add(p, &p->out, set_never(p));
 }
 
-static enum region_found
+enum region_found
 solve(struct region_solver *p, enum region_dim dim, uint32_t *value)
 {
 	struct region_value v = { .use = POLICY_USE_NONE };
@@ -544,254 +500,4 @@ solve(struct region_solver *p, enum region_dim dim, uint32_t *value)
 	}
 	*value = found == REGION_SOME ? value_add(p, v) : 0;
 	return found;
-}
-
-/* --- terms */
-
-static void
-gather(struct region_solver *p, uint32_t head)
-{
-	p->in.n = p->out.n = 0;
-	for (; head && !p->spent; head = term_at(p, head)->next) {
-		const struct term *t = term_at(p, head);
-
-		push(p, t->mode == REGION_IN ? &p->in : &p->out, t->set);
-	}
-}
-
-static bool
-term_add(struct region_solver *p, uint32_t *head,
-    const struct region_literal *l, enum region_mode mode)
-{
-	struct term *t = region_pool_add(p, &p->terms);
-
-	if (!t)
-		return false;
-	*t = (struct term){ l->set, *head, l->key, (uint8_t)mode };
-	*head = p->terms.n - 1;
-	return true;
-}
-
-/* --- the query */
-
-static bool
-is_some(uint8_t mode)
-{
-	return mode == REGION_SOME_IN || mode == REGION_SOME_OUT;
-}
-
-struct pairs {
-	struct policy_pair *pair;
-	size_t room;
-	size_t n;
-};
-
-static void
-pair_add(struct region_solver *p, struct pairs *w, uint16_t key, uint32_t value)
-{
-	struct policy_pair pair = { ((struct span *)p->keys.items)[key],
-		region_value(p, value)->s };
-
-	for (size_t i = 0; w && i < w->n; i++)
-		if (span_equal(w->pair[i].key, pair.key) &&
-		    span_equal(w->pair[i].value, pair.value))
-			return;
-	if (w && w->n < w->room)
-		w->pair[w->n++] = pair;
-}
-
-/* A value of that key that fulfils its term `some` too; 0: no such term. */
-static enum region_found
-solve_key(struct region_solver *p, const struct region *r, uint16_t key,
-    uint32_t some, uint32_t *value)
-{
-	p->in.n = p->out.n = 0;
-	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
-		const struct term *t = term_at(p, i);
-		bool in = t->mode == REGION_ALL_IN || t->mode == REGION_SOME_IN;
-
-		p->steps++;
-		if (t->key == key && t->mode != REGION_ABSENT &&
-		    (!is_some(t->mode) || i == some) &&
-		    !(in && t->set == REGION_ALL))
-			push(p, in ? &p->in : &p->out, t->set);
-	}
-	return solve(p, REGION_QUERY, value);
-}
-
-/* All terms of the key can be fulfilled; what does is added to w. */
-static enum region_found
-key_check(struct region_solver *p, const struct region *r, uint16_t key,
-    struct pairs *w)
-{
-	bool absent = false;
-	bool present = false;
-	bool some = false;
-	enum region_found found = REGION_SOME;
-	uint32_t value = 0;
-
-	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
-		const struct term *t = term_at(p, i);
-
-		if (t->key != key)
-			continue;
-		absent = absent || t->mode == REGION_ABSENT;
-		present = present || t->mode == REGION_ALL_IN;
-		if (!is_some(t->mode))
-			continue;
-		some = true;
-		found = solve_key(p, r, key, i, &value);
-		if (found != REGION_SOME)
-			return found;
-		pair_add(p, w, key, value);
-	}
-	if (absent)
-		return present || some ? REGION_NONE : REGION_SOME;
-	if (present && !some) {
-		found = solve_key(p, r, key, 0, &value);
-		if (found == REGION_SOME)
-			pair_add(p, w, key, value);
-	}
-	return found;
-}
-
-bool
-region_query(struct region_solver *p, const struct region *r,
-    struct policy_pair *pair, size_t room, size_t *n)
-{
-	struct pairs w = { pair, room, 0 };
-
-	for (uint32_t k = 1; k < p->keys.n; k++) {
-		bool asked = false;
-
-		for (uint32_t i = r->head[REGION_QUERY]; i && !asked;
-		     i = term_at(p, i)->next)
-			asked = term_at(p, i)->key == k;
-		if (asked && key_check(p, r, (uint16_t)k, &w) != REGION_SOME)
-			return false;
-	}
-	*n = w.n;
-	return true;
-}
-
-static enum region_found
-query_add(struct region_solver *p, struct region *r,
-    const struct region_literal *l, enum region_mode mode)
-{
-	uint32_t head = r->head[REGION_QUERY];
-	uint32_t mark = p->terms.n;
-	enum region_found found = REGION_WAIT;
-
-	if (term_add(p, &r->head[REGION_QUERY], l, mode))
-		found = key_check(p, r, l->key, NULL);
-	if (found == REGION_SOME)
-		return found;
-	r->head[REGION_QUERY] = head;
-	p->terms.n = mark;
-	return found;
-}
-
-/* --- a term more */
-
-static enum region_found
-plain_add(struct region_solver *p, struct region *r,
-    const struct region_literal *l, enum region_mode mode)
-{
-	enum region_found found = REGION_SOME;
-	uint32_t value = r->value[l->dim];
-
-	if (set_holds(p, l->set, region_value(p, value)) !=
-	    (mode == REGION_IN)) {
-		gather(p, r->head[l->dim]);
-		push(p, mode == REGION_IN ? &p->in : &p->out, l->set);
-		found = solve(p, (enum region_dim)l->dim, &value);
-	}
-	if (found != REGION_SOME)
-		return found;
-	if (!term_add(p, &r->head[l->dim], l, mode))
-		return REGION_WAIT;
-	r->value[l->dim] = value;
-	return REGION_SOME;
-}
-
-enum region_found
-region_add(struct region_solver *p, struct region *r,
-    const struct region_literal *l, enum region_mode mode)
-{
-	struct region_literal same = { .dim = REGION_ADDRESS };
-	enum region_found found;
-
-	if (l->dim == REGION_QUERY)
-		return query_add(p, r, l, mode);
-	found = plain_add(p, r, l, mode);
-	if (found != REGION_SOME || l->dim != REGION_HOST ||
-	    mode != REGION_IN || !set_at(p, l->set)->is_address)
-		return found;
-	same.set = set_at(p, l->set)->same;
-	return plain_add(p, r, &same, REGION_IN);
-}
-
-/* A value of r outside all of l in that dimension, where they are terms now. */
-static enum region_found
-value_outside(struct region_solver *p, struct region *r, enum region_dim dim,
-    const struct region_literal *l, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (l[i].dim == dim &&
-		    set_holds(p, l[i].set, region_value(p, r->value[dim]))) {
-			gather(p, r->head[dim]);
-			return solve(p, dim, &r->value[dim]);
-		}
-	return REGION_SOME;
-}
-
-enum region_found
-region_cut(struct region_solver *p, struct region *r,
-    const struct region_literal *l, size_t n)
-{
-	struct region all = *r;
-	uint32_t mark = p->terms.n;
-	enum region_found found = REGION_SOME;
-
-	for (size_t i = 0; i < n; i++)
-		if (!term_add(p, &all.head[l[i].dim], &l[i], REGION_OUT))
-			return REGION_WAIT;
-	for (int dim = 0; dim < REGION_DIMS && found == REGION_SOME; dim++)
-		if (all.head[dim] != r->head[dim])
-			found =
-			    value_outside(p, &all, (enum region_dim)dim, l, n);
-	if (found == REGION_SOME)
-		*r = all;
-	else
-		p->terms.n = mark;
-	return found;
-}
-
-bool
-region_inside(struct region_solver *p, const struct region *r,
-    const struct region_literal *l)
-{
-	for (uint32_t i = r->head[l->dim]; i; i = term_at(p, i)->next) {
-		const struct term *t = term_at(p, i);
-
-		if (l->dim == REGION_QUERY
-			? t->key == l->key && t->mode == l->mode &&
-			    t->set == l->set
-			: t->mode == REGION_IN && set_inside(p, t->set, l->set))
-			return true;
-	}
-	return l->set == REGION_ALL && l->dim != REGION_QUERY;
-}
-
-bool
-region_apart(struct region_solver *p, const struct region *r,
-    const struct region_literal *l)
-{
-	if (l->dim == REGION_QUERY)
-		return false;
-	for (uint32_t i = r->head[l->dim]; i; i = term_at(p, i)->next)
-		if (term_at(p, i)->mode == REGION_IN &&
-		    set_apart(p, term_at(p, i)->set, l->set))
-			return true;
-	return false;
 }
