@@ -3,6 +3,9 @@
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
 
+/* Of all programs of one build. */
+#define NACRE_VERSION "0.1.0"
+
 /* Names and ids. */
 #define LIMIT_NAME       19   /* sandbox and image names (wire: DNS label) */
 #define LIMIT_ID         36   /* UUID text */

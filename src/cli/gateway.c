@@ -254,7 +254,8 @@ print_status(const nacre_v1_GatewayStatusReply *a)
 	    a->accelerator_why && *a->accelerator_why ? ": " : "",
 	    cli_text(a->accelerator_why));
 	(void)printf("vmm         %s\n", cli_text(a->vmm_version));
-	(void)printf("kernel      %s sha256:%s\n", cli_text(a->kernel_release),
+	(void)printf("kernel      %s%ssha256:%s\n", cli_text(a->kernel_release),
+	    a->kernel_release && *a->kernel_release ? " " : "",
 	    cli_text(a->kernel_digest));
 	(void)printf("supervisor  sha256:%s\n", cli_text(a->supervisor_digest));
 	(void)printf("loop        longest tick %lld us\n",

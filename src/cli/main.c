@@ -11,8 +11,6 @@
 
 #include "cli/inner.h"
 
-#define NACRE_VERSION "0.1"
-
 struct command {
 	const char *group; /* NULL: the verb stands alone */
 	const char *verb;
