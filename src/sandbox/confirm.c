@@ -60,7 +60,7 @@ set_limits(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
 		if (write_limit(sb->cgroup, "memory.max", text, f) != 0)
 			return -1;
 	}
-	return write_limit(sb->cgroup, "memory.oom.group", "1", f);
+	return 0;
 }
 
 static int

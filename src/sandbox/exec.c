@@ -49,6 +49,8 @@ exec_release(struct exec *e)
 		fd_close(&e->ours[i]);
 	fd_close(&e->pty);
 	loop_timer_clear(&e->timer);
+	leaf_give(e->leaf);
+	e->leaf = NULL;
 	arena_release(&e->arena);
 	free(e->stack);
 	e->stack = NULL;
@@ -161,13 +163,15 @@ launch(struct exec *e, bool tell_at_once, struct fault *f)
 {
 	int report[2];
 
+	if (leaf_take(e->sb, &e->leaf, f) != 0)
+		return -1;
 	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0)
 		return fault_sys(f, "cannot open a pipe");
 	e->report_fd = report[0];
 	e->plan.report = report[1];
 	e->stack = must_alloc(STACK_BYTES);
-	e->ooms = reap_ooms(e->sb);
-	e->pid = child_start(&e->plan, e->stack, STACK_BYTES, e->sb->cgroup);
+	e->ooms = leaf_ooms(e->leaf);
+	e->pid = child_start(&e->plan, e->stack, STACK_BYTES, leaf_fd(e->leaf));
 	if (e->pid < 0) {
 		e->pid = 0;
 		(void)fault_sys(f, "cannot make a process");
@@ -215,8 +219,8 @@ exec_new(struct sandbox *sb, const char *id, struct fault *f)
 		if (!sb->execs[i].is_used)
 			e = &sb->execs[i];
 	if (!e) {
-		(void)fault_set(f, FAULT_LIMIT,
-		    "%d processes run already", SANDBOX_EXECS);
+		(void)fault_set(f, FAULT_LIMIT, "%d processes run already",
+		    SANDBOX_EXECS);
 		return NULL;
 	}
 	*e = (struct exec){ .sb = sb,

@@ -8,7 +8,8 @@
  *   rights  giving up capabilities  probe   proof by trying
  *   exec    processes               plan    what one needs, from a request
  *   child   after the clone: system calls only
- *   reap    ends, events, stop      file    acts inside the root
+ *   leaf    a cgroup for each       reap    ends, events, stop
+ *   file    acts inside the root
  *   bulk    bytes in frames where descriptors cannot cross
  *
  * One object, one thread, one loop. Nothing here may run a program as
@@ -34,6 +35,7 @@
 
 enum sandbox_limits {
 	SANDBOX_EXECS = 65,      /* the main process and 64 execs */
+	SANDBOX_LEAVES = 128,    /* with what outlived its exec */
 	SANDBOX_ID = 64,         /* bytes of an exec id */
 	SANDBOX_GROUPS = 32,     /* supplementary groups of the agent */
 	SANDBOX_ARENA = 4 << 20, /* what one decoded message may take */
@@ -89,6 +91,13 @@ struct child_plan {
 	size_t files_n;
 };
 
+/* A cgroup below the agent's. */
+struct leaf {
+	bool is_open;
+	bool is_used; /* by an exec that is not told to have ended */
+	int fd;       /* its folder */
+};
+
 struct exec {
 	struct sandbox *sb;
 	bool is_used;
@@ -100,7 +109,9 @@ struct exec {
 	bool has_ended;
 	int status;
 	bool timed_out;
-	uint64_t ooms;         /* the cgroup's count at the start */
+	struct leaf *leaf; /* NULL where there are no cgroups */
+	uint64_t ooms;     /* the leaf's count at the start */
+	bool was_oom;
 	struct rpc_call *call; /* the Exec call that waits for its answer */
 	/* What the child reads until it has left our memory. */
 	struct arena arena;
@@ -149,6 +160,7 @@ struct sandbox {
 	uint8_t confirm_digest[DIGEST_SIZE];
 	struct buf confirm_reply;
 	struct exec execs[SANDBOX_EXECS];
+	struct leaf leaves[SANDBOX_LEAVES];
 	uint64_t last_tag;
 	struct rpc_call *watcher;
 	struct rpc_call *stopper;
@@ -217,11 +229,18 @@ pid_t child_start(const struct child_plan *p, void *stack, size_t size,
  * *stage. Bare system calls. */
 int child_confine(const struct child_plan *p, int32_t *stage);
 
+/* --- leaf.c */
+/* An empty leaf if there is one. *out is NULL where there are no cgroups. */
+int leaf_take(struct sandbox *sb, struct leaf **out,
+    struct fault *f) MUST_CHECK;
+void leaf_give(struct leaf *l);           /* NULL is fine */
+int leaf_fd(const struct leaf *l);        /* -1 for NULL */
+uint64_t leaf_ooms(const struct leaf *l); /* 0 for NULL */
+
 /* --- reap.c */
 int reap_open(struct sandbox *sb, struct fault *f) MUST_CHECK;
 /* Told and ended: say so to the watcher. */
 void reap_settle(struct exec *e);
-uint64_t reap_ooms(const struct sandbox *sb);
 void reap_watch_serve(struct serving *s, struct span m);
 void reap_stop_serve(struct serving *s, struct span m);
 

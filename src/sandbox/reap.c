@@ -15,29 +15,6 @@
 
 #include "sandbox/inner.h"
 
-/* memory.events: oom_kill counts processes that the limit killed. */
-uint64_t
-reap_ooms(const struct sandbox *sb)
-{
-	char text[512];
-	uint64_t n = 0;
-	const char *at;
-	with_fd fd = openat(sb->cgroup, "memory.events", O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-
-	if (got <= 0)
-		return 0;
-	text[got] = '\0';
-	at = strstr(text, "oom_kill ");
-	if (at) {
-		struct span digits = span_str(at + strlen("oom_kill "));
-
-		digits.len = span_find(digits, '\n');
-		(void)num_parse(digits, UINT64_MAX, &n);
-	}
-	return n;
-}
-
 static void
 describe(const struct exec *e, nacre_sandbox_v1_Event *out, char reason[16])
 {
@@ -53,7 +30,7 @@ describe(const struct exec *e, nacre_sandbox_v1_Event *out, char reason[16])
 	if (e->timed_out) {
 		out->code = 124;
 		(void)text_copy(reason, 16, SPAN_LIT("timeout"));
-	} else if (out->signal == SIGKILL && reap_ooms(e->sb) > e->ooms) {
+	} else if (e->was_oom) {
 		(void)text_copy(reason, 16, SPAN_LIT("oom"));
 	}
 }
@@ -112,6 +89,8 @@ ended(struct sandbox *sb, pid_t pid, int status)
 		e->pid = 0;
 		e->status = status;
 		e->has_ended = true;
+		e->was_oom = WIFSIGNALED(status) &&
+		    WTERMSIG(status) == SIGKILL && leaf_ooms(e->leaf) > e->ooms;
 		loop_timer_clear(&e->timer);
 		exec_look(e);
 		reap_settle(e);

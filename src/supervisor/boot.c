@@ -63,6 +63,10 @@ boot_mounts(struct fault *f)
 		return -1;
 	if (mkdir("/sys/fs/cgroup/agent", 0755) != 0)
 		return fault_sys(f, "cannot make the agent's cgroup");
+	/* Its processes live in leaves, see sandbox/leaf.c. */
+	if (boot_write("/sys/fs/cgroup/agent/cgroup.subtree_control", "+memory",
+		f) != 0)
+		return -1;
 	/* When memory is out the agent goes, not those who hold it. */
 	return boot_write("/proc/self/oom_score_adj", "-1000", f);
 }

@@ -143,18 +143,28 @@ is "$(grep -c '^exited p.* code=0 ' <<<"$out")" 64 "64 execs at once all end wel
 like "$(of more)" "refused code=LIMIT_REACHED" "the 65th is refused"
 like "$(of a)" "out [567].x0a" "300 double forks leave nothing behind"
 
-guest - <<'END'
+guest - <<END
 launch tmpfs memory=60000000 pids=20 dir=/work -- sleep 1000
 wait ready
-exec a -- sh -c 'i=0; while [ $i -lt 40 ]; do sleep 5 & i=$((i+1)); done 2>&1 | grep -c "can.t fork"'
+exec a -- sh -c 'i=0; while [ \$i -lt 40 ]; do sleep 5 & i=\$((i+1)); done 2>&1 | grep -c "can.t fork"'
 wait a
-exec b -- sh -c 'dd if=/dev/zero of=/dev/shm/x bs=1M count=100; echo survived'
+exec b -- sh -c '(sleep 1000 & sleep 1001) & tail -c 80m /dev/zero; echo survived'
 wait b
-wait exit
+exec c -- sh -c 'ps | grep -c "[s]leep 100"; kill -9 \$\$'
+wait c
+exec d -- sh -c 'dd if=/dev/zero of=/dev/shm/x bs=1M count=100; echo survived'
+wait d
+exec f -- sh -c 'rm /dev/shm/x; echo alive'
+wait f
+stop 200
+wait stopped
 END
 like "$(of a)" 'out 1' "pids.max holds"
-is "$(of b) / $(grep '^exit ' <<<"$out")" $'exited code=137 signal=9 reason=oom bytes=0 / exit code=137 signal=9 reason=oom' \
-	"memory.max: all of the agent ends, as out of memory"
+is "$(of f | head -n 1)" 'out alive\x0a' "and the sandbox lives"
+is "$(of b)" 'exited code=137 signal=9 reason=oom bytes=0' "memory.max: an exec ends, as out of memory"
+is "$(of c)" $'out 1\\x0a\nexited code=137 signal=9 reason= bytes=2' "with all that it started, and nothing else does"
+is "$(of d)" 'exited code=137 signal=9 reason=oom bytes=0' "memory files count as the agent's memory"
+is "$(grep '^exit ' <<<"$out")" 'exit code=143 signal=15 reason=' "and the main process lives on"
 
 guest <<END
 launch dir=/tmp -- sleep 1000
