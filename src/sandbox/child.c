@@ -106,26 +106,12 @@ take_stdio(const struct child_plan *p)
 	return r < 0 ? r : 0;
 }
 
-/* Under memory pressure the agent goes first; its runtime was exempt. */
-BARE static void
-be_killable(void)
-{
-	long fd = raw(SYS_open, AT("/proc/self/oom_score_adj"),
-	    O_WRONLY | O_CLOEXEC, 0, 0);
-
-	if (fd < 0)
-		return;
-	(void)raw(SYS_write, fd, AT("0"), 1, 0);
-	(void)raw(SYS_close, fd, 0, 0, 0);
-}
-
 BARE int
 child_confine(const struct child_plan *p, int32_t *stage)
 {
 	long r;
 
 	*stage = CHILD_SETUP;
-	be_killable();
 	r = take_stdio(p);
 	if (r != 0)
 		return (int)r;

@@ -272,6 +272,26 @@ is_in_cgroup(struct trial *t)
 	    say(t, "is another one");
 }
 
+static bool
+is_killable(struct trial *t)
+{
+	char text[8] = "";
+	with_fd fd = -1;
+
+	/* As after an exec; else the file is root's. Nobody runs yet. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return say(t, "cannot read the score");
+	if (strcmp(text, "0\n") != 0)
+		return say(t, "the score is another one");
+	(void)say(t, "0, never less");
+	return is_refused(t, pwrite(fd, "-1000", 5, 0), EACCES,
+		   "to be exempt when memory is out") &&
+	    is_refused(t, pwrite(fd, "-1", 2, 0), EACCES, "to be preferred");
+}
+
 /* clang-format off */
 static const struct {
 	const char *name;
@@ -288,6 +308,7 @@ static const struct {
 	{ "proc",          has_closed_proc },
 	{ "runtime",       cannot_reach_runtime },
 	{ "cgroup",        is_in_cgroup },
+	{ "out_of_memory", is_killable },
 };
 /* clang-format on */
 

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <unistd.h>
 
@@ -54,6 +55,23 @@ set_caps(bool with_files)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
+/*
+ * When memory is out the agent goes before the supervisor, which is exempt. The
+ * kernel holds as a process's least score what it was given last with
+ * CAP_SYS_RESOURCE, and children inherit it: with 0 here, none of them can
+ * exempt itself. It cannot be another one for us alone, as a child before its
+ * exec shares our memory and with it the score.
+ */
+static int
+be_killable(struct fault *f)
+{
+	with_fd fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fault_sys(f, "cannot open the score");
+	return fd_write_all(fd, "0", 1, f);
+}
+
 int
 rights_reduce(struct fault *f)
 {
@@ -62,6 +80,8 @@ rights_reduce(struct fault *f)
 	    SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
 	    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
+	if (be_killable(f) != 0)
+		return -1;
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0;
 	     cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0)
