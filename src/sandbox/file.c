@@ -179,7 +179,10 @@ act_finish(int parent, const char *name, const nacre_sandbox_v1_FileRequest *q)
 	    syscall(SYS_fchmodat2, parent, name, q->mode & 07777,
 		AT_SYMLINK_NOFOLLOW) != 0)
 		return errno;
-	return utimensat(parent, name, t, AT_SYMLINK_NOFOLLOW) != 0 ? errno : 0;
+	if (q->mtime_ms > 0 &&
+	    utimensat(parent, name, t, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno;
+	return 0;
 }
 
 static int

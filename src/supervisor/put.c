@@ -7,6 +7,7 @@
  */
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@ struct put {
 	char path[LIMIT_PATH]; /* of the entry in work */
 	struct buf held;       /* messages behind their lengths (4 bytes) */
 	bool waits;            /* for the sandbox */
+	bool closes;           /* likewise, the file before */
+	char closing[LIMIT_PATH];
 	bool is_done;
 	int fd; /* the file being written */
 	uint32_t mode;
@@ -49,7 +52,7 @@ put_free(void *owner)
 static void
 release(struct put *p)
 {
-	if (p->call || p->waits)
+	if (p->call || p->waits || p->closes)
 		return;
 	p->sv->files--;
 	loop_bury(p->sv->loop, p, put_free);
@@ -64,22 +67,51 @@ finish(struct put *p, const struct fault *f)
 	attach_done(p->call, f, p->bytes, p->entries);
 }
 
-/* Mode and time last: writing would change the time again. */
+static void
+file_closed(void *owner, const struct fault *why, struct span m)
+{
+	nacre_sandbox_v1_FileReply r = nacre_sandbox_v1_FileReply_init_zero;
+	struct put *p = owner;
+	struct fault f = *why;
+	struct arena a;
+
+	p->closes = false;
+	arena_init(&a, SUPERVISOR_ARENA);
+	/* What is not the agent's keeps its mode; what it took away is its. */
+	if (f.code == FAULT_NONE &&
+	    WIRE_DECODE(nacre_sandbox_v1_FileReply, &r, m, &a, &f) == 0 &&
+	    r.error && r.error != EPERM && r.error != ENOENT)
+		(void)attach_errno(&f, r.error, "finish", p->closing);
+	arena_release(&a);
+	if (f.code != FAULT_NONE)
+		finish(p, &f);
+	work(p);
+	release(p);
+}
+
+/*
+ * Mode and time last: writing would change the time again. The sandbox sets
+ * them, as the agent: with our rights, the descriptor of any file that the
+ * agent may write to would be enough.
+ */
 static int
 close_file(struct put *p, struct fault *f)
 {
-	struct timespec t[2] = { { .tv_nsec = UTIME_OMIT },
-		{ .tv_sec = p->mtime_ms / 1000,
-		    .tv_nsec = p->mtime_ms % 1000 * 1000000 } };
-	int r = 0;
+	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
 
 	if (p->fd < 0)
 		return 0;
-	if (fchmod(p->fd, p->mode & 07777) != 0 ||
-	    (p->mtime_ms > 0 && futimens(p->fd, t) != 0))
-		r = fault_sys(f, "cannot finish '%s'", p->path);
 	fd_close(&p->fd);
-	return r;
+	(void)text_copy(p->closing, sizeof(p->closing), span_str(p->path));
+	q.verb = nacre_sandbox_v1_FileVerb_FILE_FINISH;
+	q.path = p->closing;
+	q.mode = p->mode & 07777;
+	q.mtime_ms = p->mtime_ms;
+	if (BOX_CALL(&p->sv->box, "File", FileRequest, &q, file_closed, p, f) !=
+	    0)
+		return -1;
+	p->closes = true;
+	return 0;
 }
 
 /* A path that stays below the target: no "..", no empty part. */
@@ -174,6 +206,7 @@ take_entry(struct put *p, const nacre_session_v1_Entry *e, struct fault *f)
 	return 0;
 }
 
+/* 0, -1, or 1: the same again once the file before is closed. */
 static int
 take_message(struct put *p, struct span m, struct fault *f)
 {
@@ -186,7 +219,7 @@ take_message(struct put *p, struct span m, struct fault *f)
 	if (WIRE_DECODE(nacre_session_v1_AttachDown, &d, m, &a, f) != 0) {
 		r = -1;
 	} else if (d.which_kind == nacre_session_v1_AttachDown_entry_tag) {
-		r = take_entry(p, &d.kind.entry, f);
+		r = p->closes ? 1 : take_entry(p, &d.kind.entry, f);
 	} else if (d.which_kind == nacre_session_v1_AttachDown_in_tag) {
 		in = wire_span(d.kind.in);
 		if (p->fd < 0)
@@ -196,7 +229,9 @@ take_message(struct put *p, struct span m, struct fault *f)
 		p->bytes += in.len;
 	} else if (d.which_kind == nacre_session_v1_AttachDown_in_end_tag) {
 		r = close_file(p, f);
-		if (r == 0)
+		if (r == 0 && p->closes)
+			r = 1;
+		else if (r == 0)
 			finish(p, f);
 	}
 	arena_release(&a);
@@ -210,10 +245,15 @@ work(struct put *p)
 	while (!p->waits && p->held.len >= 4) {
 		struct fault f = { 0 };
 		uint32_t n;
+		int r = 0;
 
 		memcpy(&n, buf_ptr(&p->held), sizeof(n));
-		if (!p->is_done &&
-		    take_message(p, span_of(buf_ptr(&p->held) + 4, n), &f) != 0)
+		if (!p->is_done)
+			r = take_message(p, span_of(buf_ptr(&p->held) + 4, n),
+			    &f);
+		if (r > 0)
+			return;
+		if (r < 0)
 			finish(p, &f);
 		buf_eat(&p->held, 4 + (size_t)n);
 		if (p->call)

@@ -8,6 +8,7 @@ root=$(tiny_image)
 cp "$NACRE_GUEST/nacre-guest" "$root/true"
 install -d -m 755 "$root/usr/bin" "$root/work"
 chmod 755 "$root"
+install -m 666 /dev/null "$root/work/open"
 tar -C "$root" --owner=0 --group=0 -cf "$work/root.tar" .
 tar2sqfs -q -c lz4 "$work/image.sqfs" <"$work/root.tar"
 blank() { rm -f "$1" && truncate -s 64M "$1" && mke2fs -q -t ext4 -E lazy_itable_init=1,lazy_journal_init=1 "$1"; }
@@ -22,6 +23,8 @@ blank "$work/disk"
 head -c 3000000 /dev/urandom >"$work/big"
 echo 'hello file' >"$work/small"
 chmod 640 "$work/small"
+echo 'hello suid' >"$work/suid"
+chmod 4755 "$work/suid"
 touch -d '2020-01-02 03:04:05Z' "$work/small"
 
 guest <<END
@@ -179,6 +182,14 @@ wait c
 wait d
 exec e -- sh -c 'cd /tmp; ls; sha256sum big; ln -s /etc/passwd link; mkdir -p d/e; echo 1 >d/e/f; mkfifo d/fifo; ln -s ../../../../../../etc/hosts d/out'
 wait e
+put r /work/open '' $work/suid
+wait r
+exec s -- stat -c '%n %a %u %s' /work/open
+wait s
+put t /tmp/mine '' $work/suid
+wait t
+exec u -- stat -c '%n %a %u %s' /tmp/mine
+wait u
 get f /tmp/d
 wait f
 get g /tmp/big > $work/back
@@ -205,6 +216,8 @@ wait q
 END
 is "$(of a)" "done code= bytes=11 entries=1 text=" "a file is put"
 is "$(of b | head -n 1)" 'out hello file\x0a640 1000 1000 1577934245\x0a' "it keeps mode and time and is the agent's"
+is "$(of r) $(of s | head -n 1)" "done code= bytes=11 entries=1 text= out /work/open 666 0 11\\x0a" "a file that is another's keeps its mode"
+is "$(of u | head -n 1)" "out /tmp/mine 4755 1000 11\\x0a" "one's own has the mode it came with"
 like "$(of e)" "big.x0ad?.*new.x0asmall" "into a folder it goes under its name"
 like "$(of e)" "$(sha256sum <"$work/big" | cut -d' ' -f1)" "3 MB arrive whole"
 is "$(of f | sed 's/ mode=.* link/ link/' | sort)" 'done code= bytes=2 entries=4 text=
