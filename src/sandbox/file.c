@@ -207,38 +207,66 @@ list_node(DIR *d, const struct dirent *e, nacre_sandbox_v1_Node *n,
 	return n->name ? 0 : ENOMEM;
 }
 
+static size_t
+node_bytes(const nacre_sandbox_v1_Node *n)
+{
+	return strlen(n->name) + (n->link ? strlen(n->link) : 0);
+}
+
+/*
+ * A part of the list. The cursor is the file system's own place in the folder,
+ * so that no part reads those before it again and an entry that comes or goes
+ * moves no other.
+ */
+static int
+list_part(DIR *d, nacre_sandbox_v1_FileReply *r, struct arena *a)
+{
+	size_t bytes = 0;
+
+	while (r->nodes_count < SANDBOX_LIST && bytes < SANDBOX_LIST_BYTES) {
+		nacre_sandbox_v1_Node *n = &r->nodes[r->nodes_count];
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+		const struct dirent *at = readdir(d);
+		int e;
+
+		if (!at)
+			return 0;
+		r->cursor = (uint64_t)at->d_off;
+		if (strcmp(at->d_name, ".") == 0 ||
+		    strcmp(at->d_name, "..") == 0)
+			continue;
+		e = list_node(d, at, n, a);
+		if (e == ENOENT) /* gone meanwhile: no error of the list */
+			continue;
+		if (e)
+			return e;
+		bytes += node_bytes(n);
+		r->nodes_count++;
+	}
+	r->more = true;
+	return 0;
+}
+
 static int
 act_list(int root, const nacre_sandbox_v1_FileRequest *q,
     nacre_sandbox_v1_FileReply *r, struct arena *a)
 {
 	with_fd fd = open_in(root, q->path, O_RDONLY | O_DIRECTORY);
 	int e = fd < 0 ? errno : refuse_kernel(fd);
-	const struct dirent *at;
-	uint64_t passed = 0;
 	DIR *d;
 
 	if (e)
 		return e;
 	r->nodes = arena_get(a, SANDBOX_LIST * sizeof(*r->nodes));
+	if (!r->nodes)
+		return ENOMEM;
 	d = fdopendir(fd);
-	if (!d || !r->nodes)
-		return d ? (void)closedir(d), fd_take(&fd), ENOMEM : errno;
+	if (!d)
+		return errno;
 	(void)fd_take(&fd);
-	while (e == 0 && (at = readdir(d))) {
-		if (strcmp(at->d_name, ".") == 0 ||
-		    strcmp(at->d_name, "..") == 0 || passed++ < q->cursor)
-			continue;
-		if (r->nodes_count == SANDBOX_LIST) {
-			r->more = true;
-			break;
-		}
-		e = list_node(d, at, &r->nodes[r->nodes_count], a);
-		/* Gone meanwhile: not an error of the list. */
-		if (e == 0)
-			r->nodes_count++;
-		else if (e == ENOENT)
-			e = 0;
-	}
+	if (q->cursor)
+		seekdir(d, (long)q->cursor);
+	e = list_part(d, r, a);
 	(void)closedir(d);
 	return e;
 }

@@ -34,15 +34,16 @@
 #include "wire/wire.h"
 
 enum sandbox_limits {
-	SANDBOX_EXECS = 65,      /* the main process and 64 execs */
-	SANDBOX_LEAVES = 128,    /* with what outlived its exec */
-	SANDBOX_ID = 64,         /* bytes of an exec id */
-	SANDBOX_GROUPS = 32,     /* supplementary groups of the agent */
-	SANDBOX_ARENA = 4 << 20, /* what one decoded message may take */
-	SANDBOX_TAGS = 8,        /* files open for frames at once */
-	SANDBOX_KILL_MS = 2000,  /* from TERM to KILL after a timeout */
-	SANDBOX_LIST = 256,      /* nodes of one LIST answer */
-	SANDBOX_PATHS = 32,      /* folders of PATH that are searched */
+	SANDBOX_EXECS = 65,             /* the main process and 64 execs */
+	SANDBOX_LEAVES = 128,           /* with what outlived its exec */
+	SANDBOX_ID = 64,                /* bytes of an exec id */
+	SANDBOX_GROUPS = 32,            /* supplementary groups of the agent */
+	SANDBOX_ARENA = 4 << 20,        /* what one decoded message may take */
+	SANDBOX_TAGS = 8,               /* files open for frames at once */
+	SANDBOX_KILL_MS = 2000,         /* from TERM to KILL after a timeout */
+	SANDBOX_LIST = 256,             /* nodes of one LIST answer */
+	SANDBOX_LIST_BYTES = 512 << 10, /* names and targets in it */
+	SANDBOX_PATHS = 32,             /* folders of PATH that are searched */
 };
 /* Nobody else's uid: the agent can neither signal nor trace this process. */
 #define SANDBOX_UID 4294960000U

@@ -23,7 +23,6 @@ struct level {
 	struct arena arena;
 	nacre_sandbox_v1_FileReply list;
 	size_t next;
-	uint64_t cursor;
 	size_t path_len; /* of the folder within get->path */
 };
 struct get {
@@ -199,7 +198,6 @@ take_reply(struct get *g, struct span m, struct fault *f)
 	if (l && got == 0) {
 		l->list = r;
 		l->next = 0;
-		l->cursor += r.nodes_count;
 	}
 	arena_release(&mine);
 	return got;
@@ -264,7 +262,7 @@ step(struct get *g, struct fault *f)
 		arena_release(&l->arena);
 		l->list.nodes_count = 0;
 		l->next = 0;
-		return ask(g, GET_LIST, l->cursor, f);
+		return ask(g, GET_LIST, l->list.cursor, f);
 	}
 	n = &l->list.nodes[l->next++];
 	if (!n->name ||

@@ -241,9 +241,86 @@ a_long_list_comes_in_parts(void **state)
 		memset(&reply, 0, sizeof(reply));
 		assert_int_equal(file_act(root, &q, &reply, &fd, &arena), 0);
 		seen += (unsigned)reply.nodes_count;
-		q.cursor += reply.nodes_count;
+		q.cursor = reply.cursor;
 	} while (reply.more);
 	assert_int_equal(seen, 600);
+}
+
+/* One that is removed between two parts makes no other come twice. */
+static void
+a_list_goes_on_where_it_was(void **state)
+{
+	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
+	static char path[] = "/shrinks";
+	bool seen[600] = { false };
+
+	(void)state;
+	(void)mkdirat(root, "shrinks", 0755);
+	for (size_t i = 0; i < NELEM(seen); i++) {
+		char name[32];
+
+		(void)text_fmt(name, sizeof(name), "shrinks/%zu", i);
+		write_file(name, "");
+	}
+	q.verb = VERB(LIST);
+	q.path = path;
+	do {
+		arena_release(&arena);
+		memset(&reply, 0, sizeof(reply));
+		assert_int_equal(file_act(root, &q, &reply, &fd, &arena), 0);
+		for (size_t i = 0; i < reply.nodes_count; i++) {
+			char name[32];
+			uint64_t n;
+
+			assert_true(num_parse(span_str(reply.nodes[i].name),
+			    NELEM(seen) - 1, &n));
+			assert_false(seen[n]);
+			seen[n] = true;
+			(void)text_fmt(name, sizeof(name), "shrinks/%u",
+			    (unsigned)n);
+			assert_int_equal(unlinkat(root, name, 0), 0);
+		}
+		q.cursor = reply.cursor;
+	} while (reply.more);
+	for (size_t i = 0; i < NELEM(seen); i++)
+		assert_true(seen[i]);
+}
+
+static void
+long_links_make_short_parts(void **state)
+{
+	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
+	static char path[] = "/links";
+	static char target[4000];
+	unsigned seen = 0;
+	struct fault f = { 0 };
+	struct buf b;
+
+	(void)state;
+	memset(target, 'x', sizeof(target) - 1);
+	(void)mkdirat(root, "links", 0755);
+	for (int i = 0; i < 300; i++) {
+		char name[32];
+
+		(void)text_fmt(name, sizeof(name), "links/%d", i);
+		assert_int_equal(symlinkat(target, root, name), 0);
+	}
+	buf_init(&b, LIMIT_MESSAGE);
+	q.verb = VERB(LIST);
+	q.path = path;
+	do {
+		arena_release(&arena);
+		memset(&reply, 0, sizeof(reply));
+		assert_int_equal(file_act(root, &q, &reply, &fd, &arena), 0);
+		buf_clear(&b);
+		assert_int_equal(
+		    WIRE_ENCODE(nacre_sandbox_v1_FileReply, &reply, &b, &f), 0);
+		assert_true(b.len < LIMIT_MESSAGE * 2 / 3);
+		seen += (unsigned)reply.nodes_count;
+		q.cursor = reply.cursor;
+	} while (reply.more);
+	assert_int_equal(seen, 300);
+	buf_release(&b);
 }
 
 static void
@@ -275,6 +352,8 @@ main(void)
 		cmocka_unit_test(finish_sets_mode_and_time_of_the_name),
 		cmocka_unit_test(a_list_names_what_is_there),
 		cmocka_unit_test(a_long_list_comes_in_parts),
+		cmocka_unit_test(a_list_goes_on_where_it_was),
+		cmocka_unit_test(long_links_make_short_parts),
 		cmocka_unit_test(the_kernels_own_files_are_refused),
 	};
 
