@@ -7,7 +7,7 @@
  *   disks    mounts         box      client of the sandbox
  *   tunnel   to the gateway session  what it says    launch state table
  *   run      a process and its pipes mainlog         output of the main one
- *   attach   exec           put get  files
+ *   attach   exec           put get  files         memory of the machine
  *   finish   stop and end
  *   rehearse the launch path on scrap disks   partner  its other side
  *
@@ -182,6 +182,13 @@ int session_send(struct session *s, const nacre_session_v1_Up *up,
 struct span session_bearer(struct session *s);
 int session_take_tokens(struct session *s, const nacre_session_v1_Tokens *t,
     struct fault *f) MUST_CHECK;
+
+/* --- memory.c: files that are kept in memory */
+bool memory_holds(int fd, bool on_disk);
+/* MemAvailable of /proc/meminfo's text, in KiB; 0 when it is not there. */
+uint64_t memory_available(struct span meminfo);
+/* Is there any to give? Else FAULT_LIMIT. */
+int memory_check(struct fault *f) MUST_CHECK;
 
 /* --- mainlog.c: a ring with offsets. */
 enum mainlog_sizes {

@@ -30,6 +30,7 @@ struct put {
 	char closing[LIMIT_PATH];
 	bool is_done;
 	int fd; /* the file being written */
+	bool in_memory;
 	uint32_t mode;
 	int64_t mtime_ms;
 	uint64_t bytes;
@@ -159,6 +160,7 @@ take_reply(struct put *p, const struct fault *why, struct span m,
 	    (fstat(p->fd, &st) != 0 || !S_ISREG(st.st_mode)))
 		return fault_set(f, FAULT_PROTOCOL, "'%s' is no plain file",
 		    p->path);
+	p->in_memory = p->fd >= 0 && memory_holds(p->fd, p->sv->disks.on_disk);
 	return got;
 }
 
@@ -206,13 +208,24 @@ take_entry(struct put *p, const nacre_session_v1_Entry *e, struct fault *f)
 	return 0;
 }
 
+static int
+take_bytes(struct put *p, struct span in, struct fault *f)
+{
+	if (p->fd < 0)
+		return fault_set(f, FAULT_PROTOCOL, "bytes of no file");
+	p->bytes += in.len;
+	if ((p->in_memory && memory_check(f) != 0) ||
+	    fd_write_all(p->fd, in.ptr, in.len, f) != 0)
+		return fault_prefix(f, "%s", p->path);
+	return 0;
+}
+
 /* 0, -1, or 1: the same again once the file before is closed. */
 static int
 take_message(struct put *p, struct span m, struct fault *f)
 {
 	nacre_session_v1_AttachDown d = nacre_session_v1_AttachDown_init_zero;
 	struct arena a;
-	struct span in;
 	int r = 0;
 
 	arena_init(&a, SUPERVISOR_ARENA);
@@ -221,12 +234,7 @@ take_message(struct put *p, struct span m, struct fault *f)
 	} else if (d.which_kind == nacre_session_v1_AttachDown_entry_tag) {
 		r = p->closes ? 1 : take_entry(p, &d.kind.entry, f);
 	} else if (d.which_kind == nacre_session_v1_AttachDown_in_tag) {
-		in = wire_span(d.kind.in);
-		if (p->fd < 0)
-			r = fault_set(f, FAULT_PROTOCOL, "bytes of no file");
-		else if (fd_write_all(p->fd, in.ptr, in.len, f) != 0)
-			r = fault_prefix(f, "%s", p->path);
-		p->bytes += in.len;
+		r = take_bytes(p, wire_span(d.kind.in), f);
 	} else if (d.which_kind == nacre_session_v1_AttachDown_in_end_tag) {
 		r = close_file(p, f);
 		if (r == 0 && p->closes)

@@ -146,6 +146,7 @@ is "$(grep -c '^exited p.* code=0 ' <<<"$out")" 64 "64 execs at once all end wel
 like "$(of more)" "refused code=LIMIT_REACHED" "the 65th is refused"
 like "$(of a)" "out [567].x0a" "300 double forks leave nothing behind"
 
+truncate -s 300M "$work/much"
 guest - <<END
 launch tmpfs memory=60000000 pids=20 dir=/work -- sleep 1000
 wait ready
@@ -157,12 +158,17 @@ exec c -- sh -c 'ps | grep -c "[s]leep 100"; kill -9 \$\$'
 wait c
 exec d -- sh -c 'dd if=/dev/zero of=/dev/shm/x bs=1M count=100; echo survived'
 wait d
+put g /dev/shm/y '' $work/much
+wait g
+put e /tmp/y '' $work/much
+wait e
 exec f -- sh -c 'rm /dev/shm/x; echo alive'
 wait f
 stop 200
 wait stopped
 END
 like "$(of a)" 'out 1' "pids.max holds"
+like "$(of e)" "done code=LIMIT_REACHED .*memory is full" "a put into memory leaves the machine some"
 is "$(of f | head -n 1)" 'out alive\x0a' "and the sandbox lives"
 is "$(of b)" 'exited code=137 signal=9 reason=oom bytes=0' "memory.max: an exec ends, as out of memory"
 is "$(of c)" $'out 1\\x0a\nexited code=137 signal=9 reason= bytes=2' "with all that it started, and nothing else does"
