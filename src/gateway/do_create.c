@@ -8,6 +8,7 @@
 
 #include "gateway/do.h"
 #include "gateway/fleet.h"
+#include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
 #include "gateway/sandbox.h"
@@ -227,6 +228,7 @@ do_create(struct call *c, struct fault *f)
 	    openshell_v1_SandboxResponse_init_zero;
 	enum state_verdict verdict;
 
+	obituary_forget(c->g, k->row.name);
 	uuid_make(k->row.id);
 	(void)text_copy(c->sandbox_id, sizeof(c->sandbox_id),
 	    span_str(k->row.id));

@@ -5,6 +5,7 @@
 #include "gateway/check.h"
 #include "gateway/do.h"
 #include "gateway/fleet.h"
+#include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/open.h"
 #include "gateway/sandbox.h"
@@ -34,9 +35,14 @@ do_get(struct call *c, struct fault *f)
 	const openshell_v1_GetSandboxRequest *ask = c->ask;
 	struct store_sandbox row;
 
-	if (check_workspace(ask->workspace, f) < 0 ||
-	    open_name(c, ask->name, &row, f) < 0)
+	if (check_workspace(ask->workspace, f) < 0)
 		return -1;
+	if (open_name(c, ask->name, &row, f) < 0) {
+		if (f->code != FAULT_NOT_FOUND ||
+		    !obituary_find(c->g, ask->name, &c->arena, &row))
+			return -1;
+		fault_clear(f);
+	}
 	return reply_row(c, &row, f);
 }
 
@@ -145,6 +151,8 @@ do_delete(struct call *c, struct fault *f)
 	enum state_verdict verdict;
 	struct store_sandbox row;
 
+	if (ask->name != NULL)
+		obituary_forget(c->g, ask->name);
 	if (check_workspace(ask->workspace, f) < 0 ||
 	    open_name(c, ask->name, &row, f) < 0)
 		return -1;

@@ -30,6 +30,7 @@ struct template;
 struct call;
 struct client;
 struct watcher;
+struct obituary;
 
 /* config.c; the file is optional and so is every key in it. */
 struct config {
@@ -88,7 +89,9 @@ struct gateway {
 	struct watcher *watchers; /* watch.c */
 	struct child trash;       /* trash.c: it empties */
 	bool trash_again;
-	unsigned imports; /* do_image.c */
+	unsigned imports;            /* do_image.c */
+	struct obituary *obituaries; /* obituary.c */
+	size_t obituaries_n;
 	/* stop.c */
 	bool stopping;     /* clean stop under way */
 	bool stopping_all; /* with the sandboxes */

@@ -29,6 +29,7 @@
 #include "digest/digest.h"
 #include "gateway/call.h"
 #include "gateway/fleet.h"
+#include "gateway/obituary.h"
 #include "gateway/sandbox.h"
 
 enum {
@@ -325,6 +326,7 @@ close_gateway(struct gateway *g)
 	fleet_close(g);
 	if (text_fmt(path, sizeof(path), "%s/gateway.pid", g->state))
 		(void)unlink(path);
+	obituary_close(g);
 	store_close(g->store);
 	image_store_close(&g->images);
 	tls_key_wipe(&g->tunnel_key);

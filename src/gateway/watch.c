@@ -11,6 +11,7 @@
 
 #include "gateway/do.h"
 #include "gateway/journal.h"
+#include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/open.h"
 #include "gateway/tail.h"
@@ -275,6 +276,8 @@ keep_last(struct watcher *w, const struct store_sandbox *row)
 void
 watch_removed(struct gateway *g, const struct store_sandbox *row)
 {
+	if (object_is_stillborn(row))
+		obituary_note(g, row);
 	for (struct watcher *w = g->watchers; w != NULL; w = w->next) {
 		if (strcmp(w->id, row->id) != 0)
 			continue;
@@ -343,15 +346,35 @@ int
 do_watch_decide(struct call *c, struct fault *f)
 {
 	const openshell_v1_WatchSandboxRequest *ask = c->ask;
-	struct store_sandbox row;
+	struct store_sandbox *row = arena_get(&c->arena, sizeof(*row));
 
-	return open_id(c, ask->id, &row, f);
+	BUG_IF(row == NULL);
+	if (open_id(c, ask->id, row, f) == 0)
+		return 0;
+	if (f->code != FAULT_NOT_FOUND ||
+	    !obituary_find(c->g, ask->id, &c->arena, row))
+		return -1;
+	fault_clear(f);
+	(void)text_copy(c->sandbox_id, sizeof(c->sandbox_id),
+	    span_str(row->id));
+	c->work = row; /* all there is to tell */
+	return 0;
+}
+
+static void
+tell_obituary(struct watcher *w, const struct store_sandbox *row)
+{
+	struct fault f = { 0 };
+	int rc = send_status(w, row, &f);
+
+	end(w, rc < 0 ? &f : NULL);
 }
 
 void
 do_watch_answer(struct call *c)
 {
 	const openshell_v1_WatchSandboxRequest *ask = c->ask;
+	const struct store_sandbox *gone = c->work;
 	struct watcher *w = make(c);
 	uint32_t lines =
 	    ask->log_tail_lines == 0 ? TAIL_DEFAULT : ask->log_tail_lines;
@@ -363,6 +386,10 @@ do_watch_answer(struct call *c)
 	if (lines > TAIL_MOST)
 		lines = TAIL_MOST;
 	call_take(c, &events, w);
+	if (gone != NULL) {
+		tell_obituary(w, gone);
+		return;
+	}
 	tail_init(&w->tail, lines, ask->log_since_ms,
 	    (const char *const *)ask->log_sources, ask->log_sources_count);
 	if (w->logs && tail_count(c->g, w->id, &w->tail, &f) < 0) {
