@@ -442,6 +442,27 @@ path_escapes_slash(struct span s)
 	return false;
 }
 
+/* b has that very glob; its list is sorted. */
+static bool
+has_text(const struct set *b, struct span text)
+{
+	uint32_t low = 0;
+	uint32_t high = b->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int c = span_compare(b->glob[middle]->text, text);
+
+		if (c == 0)
+			return true;
+		if (c < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 bool
 set_holds(struct region_solver *p, uint32_t id, const struct region_value *v)
 {
@@ -452,6 +473,8 @@ set_holds(struct region_solver *p, uint32_t id, const struct region_value *v)
 		return true;
 	switch (s->form) {
 	case REGION_SET_GLOBS:
+		if (s->finite)
+			return has_text(s, v->s);
 		for (uint32_t i = 0; i < s->n; i++)
 			if (policy_glob_match(s->glob[i], v->s))
 				return true;
@@ -562,27 +585,6 @@ glob_inside(const struct policy_glob *a, const struct policy_glob *b)
 		i += 2;
 	}
 	return at >> b->n & 1;
-}
-
-/* b has that very glob; its list is sorted. */
-static bool
-has_text(const struct set *b, struct span text)
-{
-	uint32_t low = 0;
-	uint32_t high = b->n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		int c = span_compare(b->glob[middle]->text, text);
-
-		if (c == 0)
-			return true;
-		if (c < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
 }
 
 static bool

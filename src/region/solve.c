@@ -113,10 +113,13 @@ solve_finite(struct region_solver *p, enum region_dim dim, const struct set *of,
 	enum region_found found = REGION_NONE;
 	uint64_t globs = 1;
 
-	for (uint32_t i = 0; i < p->in.n; i++)
-		globs += set_at(p, ((uint32_t *)p->in.items)[i])->n;
-	for (uint32_t i = 0; i < p->out.n; i++)
-		globs += set_at(p, ((uint32_t *)p->out.items)[i])->n;
+	for (uint32_t i = 0; i < p->in.n + p->out.n; i++) {
+		const struct set *s = set_at(p,
+		    i < p->in.n ? ((uint32_t *)p->in.items)[i]
+				: ((uint32_t *)p->out.items)[i - p->in.n]);
+
+		globs += s->finite ? 1 : s->n;
+	}
 	if (globs * of->n > PAIRS_MOST) {
 		p->spent = true;
 		return REGION_WAIT;
