@@ -53,8 +53,9 @@ policy_read(struct arena *a, struct fault *f)
 {
 	struct policy p = { 0 };
 	struct yaml_errors errors;
-	int rc = policy_parse(span_str("version: 1\nprocess: {run_as_user: sandbox}"),
-	    a, &p, &errors, f);
+	int rc = policy_parse(
+	    span_str("version: 1\nprocess: {run_as_user: sandbox}"), a, &p,
+	    &errors, f);
 
 	assert_true((rc == 0) == p.has_process);
 	return rc;
