@@ -125,6 +125,7 @@ programs_set(struct prover *p, const struct policy_entry *entry)
 		    span_equal(to, g->text))
 			continue;
 		to = arena_dup(p->s.arena, to);
+		p->s.spent = p->s.spent || !to.ptr;
 		list[n++] = region_glob_literal(&p->s, to);
 	}
 	return p->s.spent ? REGION_ALL
@@ -206,10 +207,11 @@ box_end(struct making *m, const struct policy_rule *rule)
 {
 	const struct policy_endpoint *e = m->endpoint;
 	const struct region_literal *l = m->p->literals.items;
-	struct box *b = (struct box *)m->out->box.items + m->out->box.n - 1;
+	struct box *b;
 
 	if (m->p->s.spent)
 		return;
+	b = (struct box *)m->out->box.items + m->out->box.n - 1;
 	b->n = (uint16_t)(b->common_n + m->p->literals.n - b->own);
 	for (uint32_t i = b->own; i < m->p->literals.n; i++)
 		b->hash = (b->hash ^ l[i].set ^ (uint32_t)l[i].key << 16) *

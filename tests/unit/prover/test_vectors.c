@@ -187,6 +187,19 @@ prove(struct vector *v, struct prover_result *r)
 	assert_int_equal(
 	    policy_complete(&written, &parent, 0, &arena, &child, &f), 0);
 	prover_prove(&q, &arena, r);
+	for (size_t cap = 4096; cap < 256 << 10; cap += cap / 8) {
+		struct prover_result less;
+		struct arena small;
+
+		arena_init(&small, cap);
+		prover_prove(&q, &small, &less);
+		/* An excess that is not found is not decided. */
+		if (less.verdict != PROVER_OUT_OF_BUDGET &&
+		    (less.verdict != PROVER_UNSUPPORTED ||
+			r->verdict != PROVER_EXCEEDS))
+			assert_int_equal(less.verdict, r->verdict);
+		arena_release(&small);
+	}
 }
 
 static const char *
