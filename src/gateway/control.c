@@ -70,6 +70,8 @@ note_facts(struct session *s, const nacre_session_v1_Hello *h,
 	facts->boot_id = h->boot_id;
 	facts->supervisor_digest = h->supervisor_digest;
 	facts->kernel_release = h->kernel_release;
+	(void)text_copy(s->g->kernel_release, sizeof(s->g->kernel_release),
+	    span_str(h->kernel_release));
 	facts->from_parked = s->vm->from_parked;
 	facts->cold = s->vm->cold;
 	facts->assigned_us = (uint64_t)s->vm->assigned_us;

@@ -77,6 +77,7 @@ do_status(struct call *c, struct fault *f)
 	if (store_sandbox_total(c->g->store, &r.sandboxes, f) < 0)
 		return -1;
 	r.supervisor_digest = text(c, c->g->supervisor_digest);
+	r.kernel_release = text(c, c->g->kernel_release);
 	describe_machines(c, &r);
 	return CALL_REPLY(c, nacre_v1_GatewayStatusReply, &r, f);
 }

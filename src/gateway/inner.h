@@ -99,6 +99,7 @@ struct gateway {
 	int64_t stop_by_ms;
 	struct timer stop_timer;
 	char supervisor_digest[65]; /* of the guest file; main.c */
+	char kernel_release[65];    /* as the last guest said it */
 };
 
 /* config.c */
