@@ -4,6 +4,7 @@
  * this one are started by path, never searched.
  */
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -202,11 +203,49 @@ cmd_gateway_start(struct cli *c, char **argv)
 	return 0;
 }
 
+/* A descriptor that tells when the gateway's process has ended. */
+static int
+open_process(struct client *cl, int *fd, struct fault *f)
+{
+	nacre_v1_GatewayStatusRequest ask =
+	    nacre_v1_GatewayStatusRequest_init_zero;
+	nacre_v1_GatewayStatusReply a = nacre_v1_GatewayStatusReply_init_zero;
+
+	if (CLIENT_UNARY(cl, "/nacre.v1.Nacre/GatewayStatus",
+		nacre_v1_GatewayStatusRequest, &ask,
+		nacre_v1_GatewayStatusReply, &a, f) != 0)
+		return -1;
+	*fd = (int)syscall(SYS_pidfd_open, a.pid, 0);
+	return *fd >= 0 ? 0 : fault_sys(f, "cannot watch process %d", a.pid);
+}
+
+/* Answered first, then gone: only then its lock on the state is free. */
+static int
+stop_gateway(struct client *cl, bool sandboxes, struct fault *f)
+{
+	nacre_v1_StopGatewayRequest ask = { .stop_sandboxes = sandboxes };
+	nacre_v1_StopGatewayReply a = nacre_v1_StopGatewayReply_init_zero;
+	with_fd process = -1;
+	struct pollfd p;
+
+	if (open_process(cl, &process, f) != 0 ||
+	    CLIENT_UNARY(cl, "/nacre.v1.Nacre/StopGateway",
+		nacre_v1_StopGatewayRequest, &ask, nacre_v1_StopGatewayReply,
+		&a, f) != 0)
+		return -1;
+	while (!cl->down)
+		if (loop_tick(cl->loop, STOP_DEADLINE_MS, f) != 0)
+			return -1;
+	p = (struct pollfd){ .fd = process, .events = POLLIN };
+	if (poll(&p, 1, STOP_DEADLINE_MS) <= 0)
+		return fault_set(f, FAULT_TIMEOUT,
+		    "the gateway does not end: see its log");
+	return 0;
+}
+
 int
 cmd_gateway_stop(struct cli *c, char **argv)
 {
-	nacre_v1_StopGatewayRequest ask = nacre_v1_StopGatewayRequest_init_zero;
-	nacre_v1_StopGatewayReply answer = nacre_v1_StopGatewayReply_init_zero;
 	bool sandboxes = false;
 	const struct cli_option options[] = {
 		{ "--sandboxes", CLI_FLAG, &sandboxes, 0 },
@@ -214,26 +253,17 @@ cmd_gateway_stop(struct cli *c, char **argv)
 	struct cli_words w;
 	struct client cl;
 	struct fault f = { 0 };
+	int rc;
 
 	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 0, "gateway stop [--sandboxes]", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
-	ask.stop_sandboxes = sandboxes;
 	client_doing(&cl, "waiting for the gateway to stop");
-	if (CLIENT_UNARY(&cl, "/nacre.v1.Nacre/StopGateway",
-		nacre_v1_StopGatewayRequest, &ask, nacre_v1_StopGatewayReply,
-		&answer, &f) != 0) {
-		int code = cli_fail(&f, cl.hint);
-
-		client_close(&cl);
-		return code;
-	}
-	/* It closes the connection when it ends. */
-	while (!cl.down)
-		if (loop_tick(cl.loop, STOP_DEADLINE_MS, &f) != 0)
-			return cli_fail(&f, NULL);
+	rc = stop_gateway(&cl, sandboxes, &f);
 	client_close(&cl);
+	if (rc != 0)
+		return cli_fail(&f, cl.hint);
 	if (!c->json)
 		(void)puts("gateway stopped");
 	return 0;
