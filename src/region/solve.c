@@ -348,11 +348,11 @@ solve_done(struct region_solver *p, enum region_found found, struct span s)
 	p->memo_slots[at & (p->memo_slots_n - 1)] = p->memo.n;
 }
 
-/* A glob with `fill` in each hole, if that fits: with none it is the shortest
- * there can be, and with one byte too where none is no string of U. */
+/* A glob with nothing in its holes, or one byte where that would leave an
+ * empty label: the shortest string it has. True: it fits, too. */
 static bool
 guess(struct region_solver *p, enum region_dim dim, const struct policy_glob *g,
-    bool fill, struct region_value *v)
+    struct region_value *v)
 {
 	uint8_t room[GUESS] = { 0 };
 	size_t n = 0;
@@ -364,7 +364,8 @@ guess(struct region_solver *p, enum region_dim dim, const struct policy_glob *g,
 			i += 2; /* stands for nothing */
 		else if (g->steps[i] < POLICY_STEP_STAR)
 			room[n++] = (uint8_t)g->steps[i];
-		else if (fill)
+		else if (dim == REGION_HOST && (n == 0 || room[n - 1] == '.') &&
+		    i + 1 < g->n && g->steps[i + 1] == '.')
 			room[n++] = 'a';
 	}
 	v->s = span_of(room, n);
@@ -382,10 +383,8 @@ solve_guess(struct region_solver *p, enum region_dim dim,
 	for (uint32_t i = 0; i < p->in.n; i++) {
 		const struct set *s = set_at(p, ((uint32_t *)p->in.items)[i]);
 
-		if (s->form != REGION_SET_GLOBS || s->n > 1)
-			continue;
-		return guess(p, dim, s->glob[0], false, v) ||
-		    (dim == REGION_HOST && guess(p, dim, s->glob[0], true, v));
+		if (s->form == REGION_SET_GLOBS && s->n == 1)
+			return guess(p, dim, s->glob[0], v);
 	}
 	return false;
 }
