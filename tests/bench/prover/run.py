@@ -56,7 +56,7 @@ def main():
     for shape, make in pairs.SHAPES.items():
         for within in (True, False):
             batch = [make(n, within) for n in SIZES]
-            for n, pair, mine in zip(SIZES, batch, ours(program, batch, 21)):
+            for n, pair, mine in zip(SIZES, batch, ours(program, batch, 101)):
                 times[shape, within, n] = mine[1]
                 ok &= row("%s, %d rules" % (shape, n), mine, theirs(pair))
                 ok &= mine[0] == ("within" if within else "exceeds")
