@@ -151,6 +151,8 @@ open_link(struct session *s, struct fault *f)
 		.handlers = &s->handlers,
 		.events = &link_events,
 		.owner = s,
+		/* A guest may be hostile: 64 of them must fit. */
+		.unread_max = 4 << 20,
 	};
 	uint8_t entropy[TLS_ENTROPY];
 
