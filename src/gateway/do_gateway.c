@@ -21,7 +21,7 @@ do_health(struct call *c, struct fault *f)
 	openshell_v1_HealthResponse r = openshell_v1_HealthResponse_init_zero;
 
 	r.status = openshell_v1_ServiceStatus_SERVICE_STATUS_HEALTHY;
-	r.version = text(c, GATEWAY_VERSION);
+	r.version = text(c, NACRE_VERSION);
 	return CALL_REPLY(c, openshell_v1_HealthResponse, &r, f);
 }
 
@@ -35,7 +35,7 @@ do_gateway_info(struct call *c, struct fault *f)
 	const struct machine_template *t = fleet_facts(c->g);
 
 	r.status = openshell_v1_ServiceStatus_SERVICE_STATUS_HEALTHY;
-	r.gateway_version = text(c, GATEWAY_VERSION);
+	r.gateway_version = text(c, NACRE_VERSION);
 	driver.name = text(c, "qemu-microvm");
 	driver.has_capabilities = true;
 	driver.capabilities.driver_name = driver.name;
@@ -69,7 +69,7 @@ do_status(struct call *c, struct fault *f)
 {
 	nacre_v1_GatewayStatusReply r = nacre_v1_GatewayStatusReply_init_zero;
 
-	r.version = text(c, GATEWAY_VERSION);
+	r.version = text(c, NACRE_VERSION);
 	r.pid = (int32_t)getpid();
 	r.state_dir = text(c, c->g->state);
 	r.started_ms = c->g->started_ms;

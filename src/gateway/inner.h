@@ -16,7 +16,6 @@
 #include "store/store.h"
 #include "tls/tls.h"
 
-#define GATEWAY_VERSION "0.1.0"
 
 enum {
 	GATEWAY_CLIENTS = 256,    /* connections on the socket */

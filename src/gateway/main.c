@@ -263,7 +263,7 @@ record_start(struct gateway *g, const char *verb, struct fault *f)
 		.time_ms = clock_wall_ms(),
 		.caller = "gateway",
 		.verb = verb,
-		.detail = GATEWAY_VERSION,
+		.detail = NACRE_VERSION,
 	};
 
 	if (audit_append(g->store, &row, f) < 0)
