@@ -11,10 +11,7 @@
 static void
 row_json(struct json_out *o, const nacre_v1_AuditRow *r)
 {
-	const struct {
-		const char *key;
-		const char *text;
-	} texts[] = {
+	const struct cli_text_member texts[] = {
 		{ "caller", r->caller },
 		{ "verb", r->verb },
 		{ "sandbox_id", r->sandbox_id },
@@ -30,10 +27,7 @@ row_json(struct json_out *o, const nacre_v1_AuditRow *r)
 	json_out_uint(o, r->row);
 	json_out_key(o, "time_ms");
 	json_out_int(o, r->time_ms);
-	for (size_t i = 0; i < NELEM(texts); i++) {
-		json_out_key(o, texts[i].key);
-		json_out_text(o, texts[i].text);
-	}
+	cli_json_texts(o, texts, NELEM(texts));
 	json_out_end(o);
 }
 

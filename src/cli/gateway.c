@@ -295,10 +295,7 @@ print_status(const nacre_v1_GatewayStatusReply *a)
 static int
 print_status_json(const nacre_v1_GatewayStatusReply *a, struct fault *f)
 {
-	const struct {
-		const char *key;
-		const char *text;
-	} texts[] = {
+	const struct cli_text_member texts[] = {
 		{ "version", a->version },
 		{ "state_dir", a->state_dir },
 		{ "accelerator", a->accelerator },
@@ -308,10 +305,7 @@ print_status_json(const nacre_v1_GatewayStatusReply *a, struct fault *f)
 		{ "kernel_digest", a->kernel_digest },
 		{ "supervisor_digest", a->supervisor_digest },
 	};
-	const struct {
-		const char *key;
-		int64_t n;
-	} numbers[] = {
+	const struct cli_number_member numbers[] = {
 		{ "pid", a->pid },
 		{ "started_ms", a->started_ms },
 		{ "sandboxes", a->sandboxes },
@@ -325,14 +319,8 @@ print_status_json(const nacre_v1_GatewayStatusReply *a, struct fault *f)
 	buf_init(&b, CLI_OUTPUT);
 	json_out_init(&o, &b);
 	json_out_object(&o);
-	for (size_t i = 0; i < NELEM(texts); i++) {
-		json_out_key(&o, texts[i].key);
-		json_out_text(&o, texts[i].text);
-	}
-	for (size_t i = 0; i < NELEM(numbers); i++) {
-		json_out_key(&o, numbers[i].key);
-		json_out_int(&o, numbers[i].n);
-	}
+	cli_json_texts(&o, texts, NELEM(texts));
+	cli_json_numbers(&o, numbers, NELEM(numbers));
 	json_out_end(&o);
 	return cli_json_print(&b, &o, f);
 }

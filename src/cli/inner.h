@@ -151,6 +151,19 @@ void cli_table_init(struct cli_table *t, const char *const *heads, size_t n);
 void cli_table_row(struct cli *c, struct cli_table *t,
     const char *const *cells);
 void cli_table_print(const struct cli_table *t);
+/* Members of an object, many at a time. */
+struct cli_text_member {
+	const char *key;
+	const char *text; /* NULL: "" */
+};
+struct cli_number_member {
+	const char *key;
+	int64_t n;
+};
+void cli_json_texts(struct json_out *o, const struct cli_text_member *m,
+    size_t n);
+void cli_json_numbers(struct json_out *o, const struct cli_number_member *m,
+    size_t n);
 /* Finish a JSON text and print it with a newline. */
 int cli_json_print(struct buf *b, struct json_out *o,
     struct fault *f) MUST_CHECK;

@@ -63,6 +63,25 @@ cli_table_print(const struct cli_table *t)
 		print_line(t, t->cells + i * t->columns);
 }
 
+void
+cli_json_texts(struct json_out *o, const struct cli_text_member *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		json_out_key(o, m[i].key);
+		json_out_text(o, m[i].text);
+	}
+}
+
+void
+cli_json_numbers(struct json_out *o, const struct cli_number_member *m,
+    size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		json_out_key(o, m[i].key);
+		json_out_int(o, m[i].n);
+	}
+}
+
 int
 cli_json_print(struct buf *b, struct json_out *o, struct fault *f)
 {

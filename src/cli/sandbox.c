@@ -219,10 +219,7 @@ print_details(const nacre_v1_SandboxDetails *d)
 static void
 details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 {
-	const struct {
-		const char *key;
-		int64_t n;
-	} numbers[] = {
+	const struct cli_number_member numbers[] = {
 		{ "cpus", d->cpus },
 		{ "memory_mib", d->memory_mib },
 		{ "keeper_pid", d->keeper_pid },
@@ -237,10 +234,7 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 		{ "launches", (int64_t)d->launches },
 	};
 
-	for (size_t i = 0; i < NELEM(numbers); i++) {
-		json_out_key(o, numbers[i].key);
-		json_out_int(o, numbers[i].n);
-	}
+	cli_json_numbers(o, numbers, NELEM(numbers));
 	if (d->has_exit) {
 		json_out_key(o, "exit_code");
 		json_out_int(o, d->exit_code);
@@ -254,10 +248,7 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 static int
 details_json(const nacre_v1_SandboxDetails *d, struct fault *f)
 {
-	const struct {
-		const char *key;
-		const char *text;
-	} texts[] = {
+	const struct cli_text_member texts[] = {
 		{ "id", d->id },
 		{ "name", d->name },
 		{ "state", d->state },
@@ -278,10 +269,7 @@ details_json(const nacre_v1_SandboxDetails *d, struct fault *f)
 	buf_init(&b, CLI_OUTPUT);
 	json_out_init(&o, &b);
 	json_out_object(&o);
-	for (size_t i = 0; i < NELEM(texts); i++) {
-		json_out_key(&o, texts[i].key);
-		json_out_text(&o, texts[i].text);
-	}
+	cli_json_texts(&o, texts, NELEM(texts));
 	details_numbers(&o, d);
 	json_out_key(&o, "command");
 	json_out_array(&o);
