@@ -16,7 +16,6 @@
 #include "store/store.h"
 #include "tls/tls.h"
 
-
 enum {
 	GATEWAY_CLIENTS = 256,    /* connections on the socket */
 	GATEWAY_CALLS = 1024,     /* calls that run */

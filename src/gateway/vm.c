@@ -171,102 +171,6 @@ on_timer(struct timer *t)
 	}
 }
 
-/* ---- one question, one answer ---- */
-
-struct vm_ask {
-	struct vm *vm;
-	struct rpc_call *call;
-	vm_answer done; /* NULL once it was called, or dropped */
-	void *owner;
-};
-
-static void
-tell(struct vm_ask *ask, struct span reply, const struct fault *f)
-{
-	vm_answer done = ask->done;
-
-	ask->done = NULL;
-	if (done != NULL)
-		done(ask->owner, reply, f);
-}
-
-static void
-ask_message(struct rpc_call *c, void *owner, struct span s)
-{
-	const struct fault none = { 0 };
-
-	rpc_consume(c, s.len);
-	tell(owner, s, &none);
-}
-
-static void
-ask_closed(struct rpc_call *c, void *owner, const struct fault *f,
-    struct span detail)
-{
-	struct vm_ask *ask = owner;
-	struct fault lost = *f;
-
-	(void)c;
-	(void)detail;
-	if (lost.code == FAULT_NONE)
-		fault_set(&lost, FAULT_LOST, "the keeper gave no answer");
-	tell(ask, span_of(NULL, 0), &lost);
-	loop_bury(ask->vm->g->loop, ask, free);
-}
-
-static const struct rpc_call_events ask_events = {
-	.message = ask_message,
-	.closed = ask_closed,
-};
-
-struct vm_ask *
-vm_ask(struct vm *vm, const char *path, struct span request, int64_t timeout_ms,
-    vm_answer done, void *owner)
-{
-	struct vm_ask *ask = must_alloc(sizeof(*ask));
-	struct fault f = { 0 };
-
-	ask->vm = vm;
-	ask->done = done;
-	ask->owner = owner;
-	if (vm->link == NULL)
-		fault_set(&f, FAULT_LOST, "the keeper is gone");
-	else
-		ask->call = rpc_call(vm->link, path, span_of(NULL, 0),
-		    timeout_ms, &ask_events, ask, &f);
-	if (ask->call == NULL) {
-		tell(ask, span_of(NULL, 0), &f);
-		free(ask);
-		return NULL;
-	}
-	if (rpc_call_unary(ask->call, request, &f) < 0)
-		rpc_cancel(ask->call);
-	return ask;
-}
-
-void
-vm_ask_drop(struct vm_ask *ask)
-{
-	ask->done = NULL;
-	rpc_cancel(ask->call);
-}
-
-/* A question of the machine's own. */
-static void
-send_errand(struct vm *vm, const char *path, const struct pb_msgdesc_s *fields,
-    const void *message, int64_t timeout_ms, vm_answer done)
-{
-	struct fault f = { 0 };
-	struct buf b;
-
-	buf_init(&b, LIMIT_MESSAGE);
-	if (wire_encode(fields, message, &b, &f) < 0)
-		done(vm, span_of(NULL, 0), &f);
-	else
-		(void)vm_ask(vm, path, buf_span(&b), timeout_ms, done, vm);
-	buf_release(&b);
-}
-
 /* ---- the link: Watch and Tunnel ---- */
 
 static void
@@ -526,7 +430,7 @@ vm_adopt(struct gateway *g, const char *id, struct fault *f)
 		return -1;
 	}
 	g->adopting++;
-	send_errand(vm, KEEPER "Status", nacre_keeper_v1_StatusRequest_fields,
+	vm_errand(vm, KEEPER "Status", nacre_keeper_v1_StatusRequest_fields,
 	    &ask, ADOPT_MS, adopted_status);
 	return 0;
 }
@@ -575,7 +479,7 @@ vm_assign(struct vm *vm, const char *image_path, const char *disk_path)
 	ask.gateway_pin = wire_bytes(&a,
 	    span_of(vm->g->tunnel_key.pin, sizeof(vm->g->tunnel_key.pin)));
 	loop_timer_set(vm->g->loop, &vm->timer, LAUNCH_MS);
-	send_errand(vm, KEEPER "Assign", nacre_keeper_v1_AssignRequest_fields,
+	vm_errand(vm, KEEPER "Assign", nacre_keeper_v1_AssignRequest_fields,
 	    &ask, -1, assign_done);
 	arena_release(&a);
 }
@@ -606,7 +510,7 @@ stop_keeper(struct vm *vm, uint32_t grace_ms)
 		return;
 	vm->asked_stop = true;
 	ask.grace_ms = grace_ms;
-	send_errand(vm, KEEPER "Stop", nacre_keeper_v1_StopRequest_fields, &ask,
+	vm_errand(vm, KEEPER "Stop", nacre_keeper_v1_StopRequest_fields, &ask,
 	    -1, stop_done);
 }
 

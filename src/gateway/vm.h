@@ -93,5 +93,10 @@ struct vm_ask *vm_ask(struct vm *vm, const char *path, struct span request,
     int64_t timeout_ms, vm_answer done, void *owner);
 /* done will not be called. */
 void vm_ask_drop(struct vm_ask *ask);
+/* A question of the machine's own: done gets the vm. */
+struct pb_msgdesc_s;
+void vm_errand(struct vm *vm, const char *path,
+    const struct pb_msgdesc_s *fields, const void *message, int64_t timeout_ms,
+    vm_answer done);
 
 #endif
