@@ -156,6 +156,8 @@ struct sandbox {
 	uint64_t outside[5];
 	char root[64];
 	uint8_t token[DIGEST_SIZE];
+	uint8_t token_before[DIGEST_SIZE]; /* until the new one is used */
+	bool has_before;
 	enum sandbox_state state;
 	struct identity who;
 	uint8_t confirm_digest[DIGEST_SIZE];

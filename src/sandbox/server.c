@@ -66,7 +66,13 @@ is_authorised(struct sandbox *sb, struct span authorization)
 	if (!sb->has_grant || !span_starts(authorization, "Bearer "))
 		return false;
 	digest_of(span_from(authorization, 7), sum);
-	return secret_equal(sum, sb->token, sizeof(sum));
+	if (secret_equal(sum, sb->token, sizeof(sum))) {
+		sb->has_before = false;
+		return true;
+	}
+	/* Sent before the answer to Renew was read. */
+	return sb->has_before &&
+	    secret_equal(sum, sb->token_before, sizeof(sum));
 }
 
 static void
@@ -82,11 +88,14 @@ renew_serve(struct serving *s, struct span m)
 	if (WIRE_DECODE(nacre_sandbox_v1_RenewRequest, &q, m, &a, &f) == 0) {
 		struct span sum = wire_span(q.token_sha256);
 
-		if (sum.len == DIGEST_SIZE)
+		if (sum.len == DIGEST_SIZE) {
+			memcpy(s->sb->token_before, s->sb->token, DIGEST_SIZE);
+			s->sb->has_before = true;
 			memcpy(s->sb->token, sum.ptr, DIGEST_SIZE);
-		else
+		} else {
 			(void)fault_field(&f, "token_sha256",
 			    "has %zu bytes, not 32", sum.len);
+		}
 	}
 	arena_release(&a);
 	if (f.code != FAULT_NONE)

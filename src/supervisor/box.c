@@ -199,8 +199,11 @@ renewed(void *owner, const struct fault *f, struct span reply)
 	struct box *b = owner;
 
 	(void)reply;
-	if (f->code == FAULT_NONE)
+	if (f->code == FAULT_NONE) {
+		memcpy(b->bearer, b->renewal, sizeof(b->bearer));
+		secret_wipe(b->renewal, sizeof(b->renewal));
 		return;
+	}
 	log_warn(f, "sandbox refused its new token");
 	if (b->link)
 		rpc_link_drop(b->link, f);
@@ -215,14 +218,14 @@ box_renew(struct box *b, const char *token, struct fault *f)
 	struct arena a;
 	int r;
 
+	if (!text_fmt(b->renewal, sizeof(b->renewal), "Bearer %s", token))
+		return fault_set(f, FAULT_LIMIT, "sandbox token is too long");
 	arena_init(&a, 4096);
 	digest_of(span_str(token), sum);
 	q.token_sha256 = wire_bytes(&a, span_of(sum, sizeof(sum)));
 	r = BOX_CALL(b, "Renew", RenewRequest, &q, renewed, b, f);
 	arena_release(&a);
-	/* Requests on one link are served in order: the next one is under the
-	 * new token already. */
-	return r == 0 ? set_bearer(b, token, f) : -1;
+	return r;
 }
 
 static void

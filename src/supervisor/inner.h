@@ -96,6 +96,7 @@ struct box {
 	int start; /* the sandbox's start pipe */
 	struct rpc_link *link;
 	char bearer[SUPERVISOR_TOKEN + 8];
+	char renewal[SUPERVISOR_TOKEN + 8]; /* once the sandbox has it */
 	/* Descriptors that came before they were asked for. */
 	struct {
 		uint64_t tag;
@@ -123,7 +124,8 @@ int box_call(struct box *b, const char *method,
 #define BOX_CALL(b, method, type, message, done, owner, f) \
  box_call(b, "/nacre.sandbox.v1.Sandbox/" method,          \
      nacre_sandbox_v1_##type##_fields, message, done, owner, f)
-/* Replace the token: the sandbox is told under the old one. */
+/* Replace the token: the sandbox is told under the old one, which calls carry
+ * until it has answered. */
 int box_renew(struct box *b, const char *token, struct fault *f) MUST_CHECK;
 /* Start to listen for events. */
 int box_watch(struct box *b, struct fault *f) MUST_CHECK;
