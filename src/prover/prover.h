@@ -23,10 +23,10 @@
 
 enum {
 	PROVER_STEPS = 3000000, /* at most 100 ms */
-	PROVER_ARENA = 8 << 20, /* what a proof may region_take of its arena */
-	PROVER_TICK = 300000, /* steps of prover_run() that region_take 10 ms */
-	PROVER_PAIRS = 64,    /* query pairs of a witness */
-	PROVER_CAUSE = 320,   /* bytes of a text of a result */
+	PROVER_ARENA = 8 << 20, /* what a proof may take of its arena */
+	PROVER_TICK = 300000,   /* steps of prover_run() that take 10 ms */
+	PROVER_PAIRS = 64,      /* query pairs of a witness */
+	PROVER_CAUSE = 320,     /* bytes of a text of a result */
 	PROVER_PLACE = 200,
 };
 
