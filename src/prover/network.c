@@ -7,7 +7,7 @@
  *	Ci & Pd - Cd                an endpoint of the parent denies it
  *
  * for some i (and some Pd). Only boxes that may meet Ci are looked at. Of
- * those to region_take away, the ones that hold Ci in most dimensions come first: if
+ * those to take away, the ones that hold Ci in most dimensions come first: if
  * it is all of them, nothing is left and nothing was searched.
  */
 #include <string.h>

@@ -7,7 +7,7 @@
  *
  *	host and port < program < address < kind < rule < use
  *
- * and the hint says what that endpoint would region_take instead.
+ * and the hint says what that endpoint would take instead.
  */
 #include <string.h>
 
