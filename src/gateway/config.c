@@ -4,6 +4,7 @@
  * its place.
  *   parked: 1                     clones kept for each template in use
  *   prewarm: true                 the default size is always in use
+ *   templates: true               false: every machine boots cold
  *   accelerator: auto             auto, tcg, kvm
  *   memory_reserve_mib: 256       of the host, never given away
  *   token_life_s: 3600
@@ -26,6 +27,7 @@ config_defaults(struct config *c)
 	memset(c, 0, sizeof(*c));
 	c->parked = 1;
 	c->prewarm = true;
+	c->templates = true;
 	c->memory_reserve_mib = 256;
 	c->token_life_s = IDENTITY_LIFE_MOST_S;
 	(void)text_copy(c->accelerator, sizeof(c->accelerator),
@@ -74,6 +76,8 @@ take(const struct yaml_node *n, struct config *c)
 								  : "0 to 16";
 	if (span_is(n->key, "prewarm"))
 		return yaml_bool(n, &c->prewarm) ? NULL : "true or false";
+	if (span_is(n->key, "templates"))
+		return yaml_bool(n, &c->templates) ? NULL : "true or false";
 	if (span_is(n->key, "accelerator"))
 		return take_accelerator(n, c) ? NULL : "auto, tcg or kvm";
 	if (span_is(n->key, "memory_reserve_mib"))

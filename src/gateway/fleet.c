@@ -229,7 +229,8 @@ start_machine(struct gateway *g, struct store_sandbox *row, bool cold,
 	struct vm *vm;
 
 	BUG_IF(t == NULL);
-	vm = vm_spawn(g, t, cold || t->why_cold[0] != '\0', true, f);
+	cold = cold || !g->config.templates || t->why_cold[0] != '\0';
+	vm = vm_spawn(g, t, cold, true, f);
 	if (vm == NULL)
 		return -1;
 	give(vm, row);

@@ -36,6 +36,7 @@ struct config {
 	uint32_t memory_reserve_mib; /* of the host, left alone */
 	uint32_t token_life_s;
 	bool prewarm;        /* the default size counts as in use */
+	bool templates;      /* else every machine boots cold */
 	char accelerator[8]; /* "auto", "tcg", "kvm" */
 	char trust_domain[IDENTITY_DOMAIN + 1];
 };
