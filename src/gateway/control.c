@@ -16,6 +16,7 @@
 
 enum {
 	ARENA = 8 << 20,
+	EPOCH_STEP = 1000, /* reconnects that a guest may have lost count of */
 	/* Of its memory, for kernel, supervisor and page cache: so an agent
 	 * that wants too much meets its own limit, not the machine's. */
 	GUEST_KEEPS_MIB = 38,
@@ -58,6 +59,10 @@ check_hello(struct session *s, const nacre_session_v1_Hello *h,
 	if (h->epoch <= row->epoch)
 		return fault_set(f, FAULT_UNAUTHENTICATED,
 		    "a reconnect needs a higher epoch");
+	/* A guest that names the last one could never come back. */
+	if (h->epoch - row->epoch > EPOCH_STEP)
+		return fault_set(f, FAULT_INVALID,
+		    "the epoch is more than %d ahead", EPOCH_STEP);
 	return 0;
 }
 
