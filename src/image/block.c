@@ -215,10 +215,10 @@ entry_numbers(struct image_tar *t, struct fault *f)
 	    field_time(t, &e->mtime, f) < 0)
 		return -1;
 	if (!t->pax.has_uid &&
-	    image_block_number(t, field_uid, "uid", UINT32_MAX, &uid, f) < 0)
+	    image_block_number(t, field_uid, "uid", IMAGE_ID_MAX, &uid, f) < 0)
 		return -1;
 	if (!t->pax.has_gid &&
-	    image_block_number(t, field_gid, "gid", UINT32_MAX, &gid, f) < 0)
+	    image_block_number(t, field_gid, "gid", IMAGE_ID_MAX, &gid, f) < 0)
 		return -1;
 	if (!t->pax.has_size &&
 	    image_block_number(t, image_field_size, "size", INT64_MAX, &size,

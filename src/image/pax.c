@@ -105,7 +105,7 @@ keep_id(struct span value, bool *has, uint32_t *out, struct fault *f)
 {
 	uint64_t n;
 
-	if (keep_number(value, UINT32_MAX - 1, &n, f) < 0)
+	if (keep_number(value, IMAGE_ID_MAX, &n, f) < 0)
 		return -1;
 	*out = (uint32_t)n;
 	*has = true;

@@ -354,6 +354,11 @@ bad_numbers_are_refused(void **state)
 	memset(h + 124, 0xff, 12);
 	sum(h);
 	check_fault(FAULT_INVALID, "bad number in the size");
+	memcpy(h + 124, "00000000000\0", 12);
+	memcpy(h + 116, "\x80\0\0\0\xff\xff\xff\xff", 8);
+	sum(h);
+	check_fault(FAULT_INVALID, "bad number in the gid");
+	memcpy(h + 116, "0000000\0", 8);
 	header("x", '0', 0)[148] = '7';
 	memcpy(h + 124, "00000000000\0", 12);
 	sum(h);
