@@ -16,7 +16,6 @@
 enum {
 	ARENA = 160 << 20, /* of some policies, an image's index, a proof */
 	OUTPUT = 4 << 20,
-	DEFAULT_ID = 1000, /* of "sandbox", in images without one */
 };
 
 static int
@@ -44,45 +43,15 @@ struct scene {
 	bool known;
 };
 
-static struct image_account
-house_user(const struct image_info *i)
-{
-	struct image_account who = { .uid = DEFAULT_ID, .gid = DEFAULT_ID };
-
-	for (size_t k = 0; k < i->user_count; k++)
-		if (i->users[k].uid == DEFAULT_ID)
-			who = i->users[k];
-	for (size_t k = 0; k < i->user_count; k++)
-		if (strcmp(i->users[k].name, "sandbox") == 0 &&
-		    i->users[k].uid != 0)
-			who = i->users[k];
-	return who;
-}
-
-/* As a create resolves run_as_user and run_as_group. */
 static bool
 identify(const void *arg, const char *user, const char *group, uint32_t *uid,
     uint32_t *gid)
 {
-	const struct image_info *i = arg;
-	struct image_account who = house_user(i);
-	struct image_account own;
-	struct fault f = { 0 };
-	uint64_t n;
+	struct image_account who;
+	struct fault ignored = { 0 };
 
-	if (*user >= '0' && *user <= '9') {
-		if (image_user_resolve(i, user, &who, &f) != 0)
-			return false;
-	} else if (!*user && *i->config.user) {
-		if (image_user_resolve(i, i->config.user, &own, &f) != 0)
-			return false;
-		if (own.uid != 0)
-			who = own;
-	}
-	if (who.gid == 0)
-		who.gid = who.uid;
-	if (num_parse(span_str(group), UINT32_MAX, &n))
-		who.gid = (uint32_t)n;
+	if (image_run_as(arg, user, group, &who, &ignored) != 0)
+		return false;
 	*uid = who.uid;
 	*gid = who.gid;
 	return true;
@@ -119,9 +88,7 @@ scene_load(struct cli *c, struct arena *a, const char *name, struct scene *s,
 			index.symlinks[i].target };
 	s->image = (struct prover_image){ .links = links,
 		.links_n = index.symlink_count,
-		.workdir =
-		    span_str(*s->info.config.workdir ? s->info.config.workdir
-						     : "/sandbox"),
+		.workdir = span_str(image_workdir(&s->info)),
 		.identify = identify,
 		.arg = &s->info };
 	s->known = true;

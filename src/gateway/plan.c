@@ -14,7 +14,6 @@
  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 enum {
-	DEFAULT_UID = 1000,
 	ENTRIES = 512, /* of a whole environment */
 };
 
@@ -148,60 +147,14 @@ read_policy(const openshell_v1_SandboxSpec *spec, struct arena *a,
 	return rc;
 }
 
-/* The user of those who name none: the image's own, else ours. */
-static struct image_account
-house_user(const struct image_info *image)
-{
-	struct image_account who = {
-		.name = "sandbox",
-		.home = "/sandbox",
-		.uid = DEFAULT_UID,
-		.gid = DEFAULT_UID,
-	};
-
-	for (size_t i = 0; i < image->user_count; i++) {
-		if (image->users[i].uid == DEFAULT_UID)
-			who = image->users[i];
-	}
-	for (size_t i = 0; i < image->user_count; i++) {
-		if (strcmp(image->users[i].name, "sandbox") == 0 &&
-		    image->users[i].uid != 0)
-			who = image->users[i];
-	}
-	return who;
-}
-
-static bool
-is_number(const char *s)
-{
-	return *s >= '0' && *s <= '9';
-}
-
-/* run_as_user and run_as_group: "sandbox", or an id that is not 0. */
 static int
 resolve_user(const struct image_info *image, const struct policy *p,
     struct arena *a, nacre_store_v1_Plan *plan, struct fault *f)
 {
-	struct image_account who = house_user(image);
-	uint64_t gid;
+	struct image_account who;
 
-	if (is_number(p->user)) {
-		if (image_user_resolve(image, p->user, &who, f) < 0)
-			return -1;
-	} else if (p->user[0] == '\0' && image->config.user[0] != '\0') {
-		struct image_account own;
-
-		if (image_user_resolve(image, image->config.user, &own, f) < 0)
-			return fault_prefix(f, "cannot run as '%s'",
-			    image->config.user);
-		if (own.uid != 0)
-			who = own;
-	}
-	if (who.gid == 0)
-		who.gid = who.uid;
-	if (is_number(p->group) &&
-	    num_parse(span_str(p->group), UINT32_MAX - 1, &gid))
-		who.gid = (uint32_t)gid;
+	if (image_run_as(image, p->user, p->group, &who, f) < 0)
+		return -1;
 	plan->uid = who.uid;
 	plan->gid = who.gid;
 	plan->user = arena_str(a, span_str(who.name));

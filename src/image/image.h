@@ -116,6 +116,19 @@ int image_delete(const struct image_store *s, const char *name,
 int image_user_resolve(const struct image_info *i, const char *user,
     struct image_account *out, struct fault *f) MUST_CHECK;
 
+/*
+ * Who runs under run_as_user and run_as_group of a policy: "", "sandbox" or an
+ * id that is not 0 (a number is the id, whatever names it resembles). Unset:
+ * the image's own user, unless that is root. "sandbox", and the user of images
+ * that want root: the image's account of that name, else its uid 1000, else
+ * ours. The group is the user's own, or the uid where that is 0. FAULT_INVALID
+ * when the image's own user is not in it.
+ */
+int image_run_as(const struct image_info *i, const char *user,
+    const char *group, struct image_account *out, struct fault *f) MUST_CHECK;
+/* Where an image's processes begin: its WORKDIR, else /sandbox. */
+const char *image_workdir(const struct image_info *i);
+
 struct image_symlink {
 	struct span path; /* absolute */
 	struct span target;

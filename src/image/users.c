@@ -8,7 +8,8 @@
 #include "image/inner.h"
 
 enum {
-	FIELDS = 7
+	FIELDS = 7,
+	HOUSE_ID = 1000, /* of "sandbox" where the image has none */
 };
 
 /* Split one line at its colons; how many fields there were, up to FIELDS. */
@@ -186,4 +187,66 @@ image_user_resolve(const struct image_info *i, const char *user,
 		return 0;
 	text_escape(group, name, sizeof(name));
 	return fault_field(f, "user", "the image has no group '%s'", name);
+}
+
+static const struct image_account *
+by_uid(const struct image_info *i, uint32_t uid)
+{
+	for (size_t k = 0; k < i->user_count; k++)
+		if (i->users[k].uid == uid)
+			return &i->users[k];
+	return NULL;
+}
+
+/* The user of those who name none that is not root. */
+static struct image_account
+house_user(const struct image_info *i)
+{
+	const struct image_account *known =
+	    by_name(i->users, i->user_count, SPAN_LIT("sandbox"));
+
+	if (!known || known->uid == 0)
+		known = by_uid(i, HOUSE_ID);
+	if (known)
+		return *known;
+	return (struct image_account){ .name = "sandbox",
+		.home = "/sandbox",
+		.uid = HOUSE_ID,
+		.gid = HOUSE_ID };
+}
+
+int
+image_run_as(const struct image_info *i, const char *user, const char *group,
+    struct image_account *out, struct fault *f)
+{
+	const struct image_account *known;
+	struct image_account own;
+	uint32_t id;
+
+	*out = house_user(i);
+	if (parse_id(span_str(user), &id)) {
+		known = by_uid(i, id);
+		*out = known
+		    ? *known
+		    : (struct image_account){ .name = "", .home = "/", .uid = id };
+	} else if (!*user && *i->config.user) {
+		if (image_user_resolve(i, i->config.user, &own, f) < 0)
+			return fault_prefix(f, "cannot run as '%s'",
+			    i->config.user);
+		if (own.uid != 0)
+			*out = own;
+	}
+	if (out->gid == 0)
+		out->gid = out->uid;
+	if (parse_id(span_str(group), &id))
+		out->gid = id;
+	return 0;
+}
+
+const char *
+image_workdir(const struct image_info *i)
+{
+	const char *dir = i->config.workdir;
+
+	return dir[0] == '/' && dir[1] ? dir : "/sandbox";
 }

@@ -124,6 +124,78 @@ users_are_capped(void **state)
 	arena_release(&a);
 }
 
+static const struct {
+	const char *own; /* user of the image */
+	const char *user;
+	const char *group;
+	uint32_t uid;
+	uint32_t gid;
+	const char *name;
+} run_as[] = {
+	{ "", "", "", 1000, 1001, "agent" },
+	{ "root", "", "", 1000, 1001, "agent" },
+	{ "last", "", "", 11, 12, "last" },
+	{ "agent:staff", "", "", 1000, 50, "agent" },
+	{ "last", "sandbox", "", 1000, 1001, "agent" },
+	{ "last", "sandbox", "sandbox", 1000, 1001, "agent" },
+	{ "", "11", "", 11, 12, "last" },
+	{ "", "11", "60", 11, 60, "last" },
+	{ "", "4242", "", 4242, 4242, "" },
+	/* a number is the id, though a user is called so */
+	{ "", "1234", "", 1234, 1234, "" },
+	{ "", "55", "", 55, 56, "1234" },
+};
+
+static void
+a_policy_runs_as_its_user_or_the_image_s(void **state)
+{
+	struct image_info info = { .config.user = "nobody" };
+	struct image_account who;
+	struct arena a;
+	struct fault f = { 0 };
+
+	(void)state;
+	arena_init(&a, 1 << 20);
+	assert_int_equal(image_users_parse(SPAN_LIT(passwd), &a, &info.users,
+			     &info.user_count, &f),
+	    0);
+	assert_int_equal(image_groups_parse(SPAN_LIT(group), &a, &info.groups,
+			     &info.group_count, &f),
+	    0);
+	assert_int_equal(image_run_as(&info, "", "", &who, &f), -1);
+	assert_int_equal(f.code, FAULT_INVALID);
+	for (size_t i = 0; i < NELEM(run_as); i++) {
+		info.config.user = run_as[i].own;
+		memset(&f, 0, sizeof(f));
+		assert_int_equal(image_run_as(&info, run_as[i].user,
+				     run_as[i].group, &who, &f),
+		    0);
+		assert_int_equal(who.uid, run_as[i].uid);
+		assert_int_equal(who.gid, run_as[i].gid);
+		assert_string_equal(who.name, run_as[i].name);
+	}
+	arena_release(&a);
+}
+
+static void
+images_without_an_account_get_the_house_s(void **state)
+{
+	struct image_info info = { .config = { .user = "", .workdir = "" } };
+	struct image_account who;
+	struct fault f = { 0 };
+
+	(void)state;
+	assert_int_equal(image_run_as(&info, "", "", &who, &f), 0);
+	assert_int_equal(who.uid, 1000);
+	assert_int_equal(who.gid, 1000);
+	assert_string_equal(who.name, "sandbox");
+	assert_string_equal(image_workdir(&info), "/sandbox");
+	info.config.workdir = "/";
+	assert_string_equal(image_workdir(&info), "/sandbox");
+	info.config.workdir = "/srv";
+	assert_string_equal(image_workdir(&info), "/srv");
+}
+
 int
 main(void)
 {
@@ -131,6 +203,8 @@ main(void)
 		cmocka_unit_test(users_are_those_of_the_image),
 		cmocka_unit_test(an_image_without_users_has_numbers),
 		cmocka_unit_test(users_are_capped),
+		cmocka_unit_test(a_policy_runs_as_its_user_or_the_image_s),
+		cmocka_unit_test(images_without_an_account_get_the_house_s),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
