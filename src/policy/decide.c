@@ -125,12 +125,18 @@ audit_needed(const struct policy_endpoint *e, const struct policy_request *r)
 	    !endpoint_allows(&enforcing, r, &rule);
 }
 
+/* Bodies of 0 are without a limit: they fit where there is none either. */
 static bool
-has_use(const struct policy_capabilities *c, const struct policy_request *r)
+body_fits(uint32_t body, uint32_t limit)
 {
-	const struct policy_capabilities *of = r->use_of;
+	return limit == 0 || (body > 0 && body <= limit);
+}
 
-	switch (r->use) {
+bool
+policy_capabilities_serve(const struct policy_capabilities *c,
+    enum policy_use use, const struct policy_capabilities *of)
+{
+	switch (use) {
 	case POLICY_USE_NONE:
 		return true;
 	case POLICY_USE_WEBSOCKET_REWRITE:
@@ -146,7 +152,7 @@ has_use(const struct policy_capabilities *c, const struct policy_request *r)
 		    span_equal(c->signing_service, of->signing_service) &&
 		    span_equal(c->signing_region, of->signing_region);
 	case POLICY_USE_BODY:
-		return c->max_body == 0 || of->max_body <= c->max_body;
+		return body_fits(of->max_body, c->max_body);
 	}
 	return false;
 }
@@ -184,7 +190,7 @@ judge(const struct policy_entry *entry, const struct policy_endpoint *e,
 		return POLICY_NO_KIND;
 	if (!endpoint_allows(e, r, rule))
 		return POLICY_NO_RULE;
-	if (!has_use(&e->capabilities, r))
+	if (!policy_capabilities_serve(&e->capabilities, r->use, r->use_of))
 		return POLICY_NO_CAPABILITY;
 	return audit_needed(e, r) ? POLICY_PASSES_AUDIT : POLICY_PASSES;
 }

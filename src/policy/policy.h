@@ -200,7 +200,9 @@ struct policy_capabilities {
 	enum policy_signing signing;
 	struct span signing_service;
 	struct span signing_region;
-	uint32_t max_body; /* of json-rpc and mcp; 0: no limit (other kinds) */
+	/* Of json-rpc and mcp, bytes. 0: no limit, as in the other kinds; no
+	 * file says 0. So 0 is above every limit, also as use_of. */
+	uint32_t max_body;
 };
 
 /* Query constraint: key is present and its values match (any of) values. */
@@ -431,7 +433,7 @@ enum policy_use {
 	POLICY_USE_UNINSPECTED,
 	POLICY_USE_BINDING, /* use_of->provider */
 	POLICY_USE_SIGNING, /* use_of->signing, service and region */
-	POLICY_USE_BODY,    /* a body of use_of->max_body bytes */
+	POLICY_USE_BODY,    /* a body of use_of->max_body bytes; 0: of any */
 };
 
 struct policy_pair {
@@ -487,6 +489,10 @@ struct policy_decision policy_connect(const struct policy *p,
  * Endpoints that share a place are of one kind. */
 bool policy_route(const struct policy *p, struct span host, uint16_t port,
     struct span path, enum policy_kind *kind);
+
+/* An endpoint with c may be put to that use; NONE always is. */
+bool policy_capabilities_serve(const struct policy_capabilities *c,
+    enum policy_use use, const struct policy_capabilities *of);
 
 const char *policy_kind_name(enum policy_kind kind);
 const char *policy_reason_text(enum policy_reason reason);

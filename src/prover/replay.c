@@ -402,32 +402,44 @@ unparsed(const struct policy_endpoint *e, const struct prover_witness *w)
 	return w->tool.len == 0 || w->tool.len > 128;
 }
 
-static bool
-has_use(const struct policy_capabilities *c, const struct prover_witness *w)
-{
-	const struct policy_capabilities *of = w->use_of;
+/* --- uses */
 
-	switch (w->use) {
-	case POLICY_USE_NONE:
-		return true;
-	case POLICY_USE_WEBSOCKET_REWRITE:
-		return c->websocket_rewrite;
-	case POLICY_USE_BODY_REWRITE:
-		return c->body_rewrite;
-	case POLICY_USE_UNINSPECTED:
-		return c->uninspected;
-	case POLICY_USE_BINDING:
-		return span_equal(c->provider, of->provider);
-	case POLICY_USE_SIGNING:
-		return c->signing == of->signing &&
-		    span_equal(c->signing_service, of->signing_service) &&
-		    span_equal(c->signing_region, of->signing_region);
-	case POLICY_USE_BODY:
-		if (c->max_body == 0)
-			return true;
-		return of->max_body > 0 && of->max_body <= c->max_body;
-	}
-	return false;
+/* The longest body that gets through. */
+static uint64_t
+longest_body(const struct policy_capabilities *c)
+{
+	return c->max_body ? c->max_body : UINT64_MAX;
+}
+
+static bool
+signs_alike(const struct policy_capabilities *a,
+    const struct policy_capabilities *b)
+{
+	const struct span *x[] = { &a->signing_service, &a->signing_region };
+	const struct span *y[] = { &b->signing_service, &b->signing_region };
+	bool alike = a->signing == b->signing;
+
+	for (size_t i = 0; i < NELEM(x); i++)
+		alike = alike && span_equal(*x[i], *y[i]);
+	return alike;
+}
+
+static bool
+lends(const struct policy_capabilities *have, const struct prover_witness *w)
+{
+	const struct policy_capabilities *want = w->use_of;
+	bool flag[] = { [POLICY_USE_NONE] = true,
+		[POLICY_USE_WEBSOCKET_REWRITE] = have->websocket_rewrite,
+		[POLICY_USE_BODY_REWRITE] = have->body_rewrite,
+		[POLICY_USE_UNINSPECTED] = have->uninspected };
+
+	if (w->use < NELEM(flag))
+		return flag[w->use];
+	if (w->use == POLICY_USE_BODY)
+		return longest_body(want) <= longest_body(have);
+	return w->use == POLICY_USE_SIGNING
+	    ? signs_alike(want, have)
+	    : span_equal(want->provider, have->provider);
 }
 
 enum policy_reason
@@ -447,8 +459,8 @@ replay_endpoint(struct replay *r, const struct policy_entry *entry,
 		return POLICY_NO_RULE;
 	if (!e->audit && !some_rule(r, e, w, false))
 		return POLICY_NO_RULE;
-	return has_use(&e->capabilities, w) ? POLICY_PASSES
-					    : POLICY_NO_CAPABILITY;
+	return lends(&e->capabilities, w) ? POLICY_PASSES
+					  : POLICY_NO_CAPABILITY;
 }
 
 bool

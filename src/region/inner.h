@@ -3,6 +3,8 @@
  * Inside the room. From the ground up:
  *
  *	universe.c  the strings that requests may have
+ *	pool.c      memory
+ *	inside.c    values and sets in sets, as far as is seen at once
  *	sets.c      sets of values of one dimension, each with a number
  *	search.c    strings: the shortest one in some sets and not in others
  *	solve.c     any dimension: the same question, answered once
@@ -49,13 +51,21 @@ struct set {
 };
 
 const struct set *set_at(const struct region_solver *p, uint32_t id);
+/* Hosts that are never dialled. */
+uint32_t set_never(struct region_solver *p);
+
+/* --- inside.c */
+
+/* -1, 0, 1: by their bytes. */
+int span_compare(struct span a, struct span b);
 bool set_holds(struct region_solver *p, uint32_t id,
     const struct region_value *v);
 /* Cheap, and sound: false may mean "not seen at once". */
 bool set_inside(struct region_solver *p, uint32_t a, uint32_t b);
 bool set_apart(struct region_solver *p, uint32_t a, uint32_t b);
-/* Hosts that are never dialled. */
-uint32_t set_never(struct region_solver *p);
+/* Uses that an endpoint with c has; that all of them are uses of `in` too. */
+bool uses_inside(const struct policy_capabilities *c,
+    const struct policy_capabilities *in);
 bool uses_serve(const struct policy_capabilities *c, enum policy_use use);
 
 /* --- search.c */

@@ -389,6 +389,55 @@ a_use_must_be_of_the_endpoint_that_allows(void **state)
 	assert_int_equal(policy_decide(&p, &r).reason, POLICY_NO_CAPABILITY);
 }
 
+/* A body without a limit is above every limit, and fits where there is none. */
+static void
+a_body_without_a_limit_fits_only_where_there_is_none(void **state)
+{
+	static const struct {
+		const char *endpoint;
+		enum policy_act act;
+		uint32_t body;
+		enum policy_reason reason;
+	} bodies[] = {
+		{ AT MCP "mcp: {max_body_bytes: 9}, rules: [{allow: {method: "
+			 "ping}}]",
+		    POLICY_ACT_MCP, 9, POLICY_PASSES },
+		{ AT MCP "mcp: {max_body_bytes: 9}, rules: [{allow: {method: "
+			 "ping}}]",
+		    POLICY_ACT_MCP, 10, POLICY_NO_CAPABILITY },
+		{ AT MCP "mcp: {max_body_bytes: 9}, rules: [{allow: {method: "
+			 "ping}}]",
+		    POLICY_ACT_MCP, 0, POLICY_NO_CAPABILITY },
+		{ AT REST "access: full", POLICY_ACT_MCP, 0, POLICY_PASSES },
+		{ AT REST "access: full", POLICY_ACT_MCP, 10, POLICY_PASSES },
+		{ AT, POLICY_ACT_OPAQUE, 0, POLICY_PASSES },
+	};
+	struct span program = SPAN_LIT("/c");
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(bodies); i++) {
+		char text[256];
+		struct policy p;
+		struct policy_capabilities of = { .max_body = bodies[i].body };
+		struct policy_request r = { .programs = &program,
+			.programs_n = 1,
+			.host = SPAN_LIT("x.com"),
+			.port = 443,
+			.address = policy_address_v4(0x01010101),
+			.act = bodies[i].act,
+			.method = SPAN_LIT("ping"),
+			.path = SPAN_LIT("/a"),
+			.use = POLICY_USE_BODY,
+			.use_of = &of };
+
+		assert_true(
+		    text_fmt(text, sizeof(text), "{%s}", bodies[i].endpoint));
+		p = policy_of(text, "");
+		assert_int_equal(policy_decide(&p, &r).reason,
+		    bodies[i].reason);
+	}
+}
+
 static void
 connections_and_routes_are_known_before_requests(void **state)
 {
