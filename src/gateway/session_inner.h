@@ -26,6 +26,7 @@ struct session {
 	bool greeted;  /* Hello came */
 	bool accepted; /* and was answered */
 	bool launches; /* the answer is a Bundle */
+	bool taken;    /* the guest has said that it holds its tokens */
 	uint64_t epoch;
 	char launch[LIMIT_ID + 1];
 	struct buf first; /* the answer, until the commit */
@@ -36,9 +37,21 @@ struct session {
 	uint8_t token[DIGEST_SIZE];
 	uint8_t token_before[DIGEST_SIZE];
 	int64_t before_until_ms;
+	int64_t half_life_ms; /* mono; from then on a Refresh is in time */
 };
 
 void session_init(struct session *s);
+/* End the Session call with f. */
+void session_refuse(struct session *s, const struct fault *f);
+/* hello.c: the first word. -1: it is refused. */
+int session_greet(struct session *s, const nacre_session_v1_Hello *h,
+    struct arena *a, struct fault *f) MUST_CHECK;
+/* Its epoch is durable, or was not: answer. */
+void session_greeted(struct session *s);
+/* report.c: every later word; message is its encoding. */
+void session_report(struct session *s, const nacre_session_v1_Up *up,
+    struct span message, struct arena *a);
+void session_acknowledge(struct session *s);
 /* A method was called in it. */
 void session_called(void *owner, struct rpc_link *link, struct rpc_call *c,
     const struct rpc_request *r);

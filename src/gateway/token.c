@@ -46,6 +46,8 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 	out->expires_ms = c.expires_s * 1000;
 	memcpy(s->token_before, s->token, sizeof(s->token));
 	s->before_until_ms = clock_mono_ms() + LEFTOVER_MS;
+	s->half_life_ms =
+	    clock_mono_ms() + (int64_t)s->g->config.token_life_s * 1000 / 2;
 	digest_of(span_str(out->gateway), s->token);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef GATEWAY_VM_H
 #define GATEWAY_VM_H
 
+#include "digest/digest.h"
 #include "gateway/inner.h"
 #include "gateway/journal.h"
 #include "machine/machine.h"
@@ -20,6 +21,12 @@ enum vm_end {
 	VM_ASKING,   /* the supervisor ends its processes */
 	VM_STOPPING, /* the keeper ends the machine */
 	VM_KILLED,
+};
+
+/* What a guest says once in a launch; it may repeat it, not change it. */
+struct vm_word {
+	bool is_said;
+	uint8_t digest[DIGEST_SIZE];
 };
 
 struct vm {
@@ -50,6 +57,9 @@ struct vm {
 	struct session *session;  /* the accepted one; may be NULL */
 	struct attach *attaches;
 	struct journal journal; /* of the launch */
+	struct vm_word ready;
+	struct vm_word exit;
+	unsigned early_refreshes; /* since the last one in time */
 	/* what the keeper was asked, one of each at a time */
 	bool asked_assign;
 	bool asked_stop;

@@ -166,6 +166,19 @@ take_bundle(struct session *s, const nacre_session_v1_Bundle *b,
 	launch_bundle(sv);
 }
 
+/* So the gateway need not wait for the new token to let the old one die. */
+static void
+tell_taken(struct session *s)
+{
+	nacre_session_v1_Up up = nacre_session_v1_Up_init_zero;
+	struct fault f = { 0 };
+
+	up.which_kind = nacre_session_v1_Up_taken_tag;
+	up.kind.taken.epoch = s->epoch;
+	if (session_send(s, &up, &f) != 0)
+		log_warn(&f, "cannot confirm an epoch");
+}
+
 static void
 take_resume(struct session *s, const nacre_session_v1_Resume *r,
     struct fault *f)
@@ -180,6 +193,7 @@ take_resume(struct session *s, const nacre_session_v1_Resume *r,
 		s->epoch = r->epoch;
 	s->is_open = true;
 	s->sv->tunnel.wait_ms = 0;
+	tell_taken(s);
 	mainlog_resume(&s->sv->log, r->log_offset);
 	launch_resumed(s->sv);
 }

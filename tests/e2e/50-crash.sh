@@ -1,5 +1,5 @@
 #!/bin/bash
-# kill -9 of gateway, keeper, VMM and guest at eight points, each twice. After
+# kill -9 of gateway, keeper, VMM and guest at chosen points, each twice. After
 # a restart: no orphan process, no ghost row, no lost audit row; a running VM
 # survives its gateway. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -79,6 +79,23 @@ for round in 1 2; do
 		is "$out" "no sandboxes" "round $round, $point: no ghost row"
 	done
 done
+
+# --- between an epoch and its answer: the guest holds older tokens, twice
+nacre sandbox create --name e --from tiny -- sleep 1000 >/dev/null
+for round in 1 2; do
+	nacre gateway stop >/dev/null
+	NACRE_CRASH_AT=before_resume nacre gateway start >/dev/null 2>&1
+	pid=$(gateway_pid)
+	until_is 75 status_code && { [ -z "$pid" ] || gone "$pid"; }
+	ok $? "round $round, before_resume: the gateway dies there"
+done
+gateway_up
+is "$(timeout 20 nacre sandbox exec e -- echo here)" here "a session whose answers were lost comes back"
+is "$(settled e)" running "and its sandbox runs on"
+nacre gateway stop >/dev/null
+gateway_up
+is "$(timeout 20 nacre sandbox exec e -- echo again)" again "and comes back again"
+nacre sandbox delete e >/dev/null
 
 # --- keeper, VMM, guest: the sandbox ends with a reason, and starts again
 for round in 1 2; do

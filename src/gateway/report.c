@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reports of the guest, each of which becomes an event of its sandbox. What
+ * a guest repeats costs it a comparison, not the gateway a commit.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway/sandbox.h"
+#include "gateway/session_inner.h"
+#include "gateway/watch.h"
+#include "wire/wire.h"
+
+/*
+ * Said for the first time? What is repeated, as every reconnect does, has no
+ * effect and no commit. Who contradicts itself loses its session.
+ */
+static bool
+is_new(struct session *s, struct vm_word *w, struct span message)
+{
+	uint8_t digest[DIGEST_SIZE];
+	struct fault f = { 0 };
+
+	digest_of(message, digest);
+	if (!w->is_said) {
+		w->is_said = true;
+		memcpy(w->digest, digest, sizeof(digest));
+		return true;
+	}
+	if (memcmp(w->digest, digest, sizeof(digest)) == 0)
+		return false;
+	fault_set(&f, FAULT_PROTOCOL, "the guest contradicts itself");
+	log_warn(&f, "a session of sandbox %s ends", s->vm->sandbox_id);
+	if (s->link != NULL)
+		rpc_link_drop(s->link, &f);
+	return false;
+}
+
+/* Tokens of the epochs before this one are dead from here on. */
+static void
+on_taken(struct session *s, uint64_t epoch, struct arena *a)
+{
+	nacre_store_v1_Facts facts;
+	struct store_sandbox row;
+	struct fault f = { 0 };
+
+	if (s->taken || s->launches || epoch != s->epoch)
+		return;
+	s->taken = true;
+	if (store_sandbox_by_id(s->g->store, s->vm->sandbox_id, a, &row, &f) <
+		0 ||
+	    sandbox_facts(&row, a, &facts, &f) < 0) {
+		log_warn(&f, "cannot confirm an epoch");
+		return;
+	}
+	if (row.epoch != s->epoch)
+		return; /* a newer session has come meanwhile */
+	facts.confirmed_epoch = epoch;
+	if (sandbox_set_facts(&row, a, &facts, &f) < 0 ||
+	    store_sandbox_update(s->g->store, &row, &f) < 0)
+		log_warn(&f, "cannot confirm an epoch");
+}
+
+static int
+write_ready(struct session *s, const nacre_session_v1_Ready *r, struct arena *a,
+    struct fault *f)
+{
+	nacre_store_v1_Facts facts;
+	struct store_sandbox row;
+
+	if (store_sandbox_by_id(s->g->store, s->vm->sandbox_id, a, &row, f) <
+		0 ||
+	    sandbox_facts(&row, a, &facts, f) < 0)
+		return -1;
+	_Static_assert(sizeof(nacre_store_v1_Probe) ==
+		sizeof(nacre_session_v1_Probe),
+	    "one form of probes");
+	facts.main_pid = r->main_pid;
+	facts.probes = (void *)r->probes;
+	facts.probes_count = r->probes_count;
+	facts.assigned_us = (uint64_t)s->vm->assigned_us;
+	if (s->vm->accepted_us > 0)
+		facts.ready_us =
+		    (uint64_t)(clock_mono_us() - s->vm->accepted_us);
+	if (sandbox_set_facts(&row, a, &facts, f) < 0)
+		return -1;
+	return store_sandbox_update(s->g->store, &row, f);
+}
+
+static void
+on_ready(struct session *s, const nacre_session_v1_Ready *r, struct arena *a)
+{
+	struct fault f = { 0 };
+	struct cause cause = { .reason = "not_confined" };
+	char text[STORE_DETAIL];
+
+	crash_at("after_first_instruction");
+	for (pb_size_t i = 0; i < r->probes_count; i++) {
+		if (r->probes[i].passed)
+			continue;
+		(void)snprintf(text, sizeof(text), "probe '%s' failed: %s",
+		    r->probes[i].name == NULL ? "" : r->probes[i].name,
+		    r->probes[i].detail == NULL ? "" : r->probes[i].detail);
+		cause.detail = text;
+		sandbox_event(s->g, s->vm->sandbox_id, EVENT_FAIL, &cause);
+		return;
+	}
+	if (write_ready(s, r, a, &f) < 0)
+		log_warn(&f, "cannot keep the facts of a launch");
+	vm_ready(s->vm);
+	sandbox_event(s->g, s->vm->sandbox_id, EVENT_READY, NULL);
+}
+
+static void
+on_exit_report(struct session *s, const nacre_session_v1_Exit *e)
+{
+	const struct cause cause = {
+		.reason = e->reason == NULL ? "" : e->reason,
+		.detail = "the main process ended",
+		.has_exit = true,
+		.exit_code = e->code,
+	};
+
+	if (e->exec_id != NULL && *e->exec_id != '\0')
+		return;
+	vm_ready(s->vm);
+	watch_logs(s->g, s->vm->sandbox_id);
+	sandbox_event(s->g, s->vm->sandbox_id, EVENT_EXIT, &cause);
+}
+
+static void
+on_failed(struct session *s, const nacre_session_v1_Failed *m)
+{
+	char text[STORE_DETAIL];
+	const struct cause cause = {
+		.reason = "start_failed",
+		.detail = text,
+	};
+
+	(void)snprintf(text, sizeof(text), "%s: %s",
+	    m->stage == NULL ? "launch" : m->stage,
+	    m->reason == NULL ? "failed" : m->reason);
+	sandbox_event(s->g, s->vm->sandbox_id, EVENT_FAIL, &cause);
+}
+
+static void
+on_log(struct session *s, const nacre_session_v1_Log *l)
+{
+	const struct journal_record r = {
+		.offset = l->offset,
+		.time_ms = l->time_ms > 0 ? l->time_ms : clock_wall_ms(),
+		.is_error = l->is_error,
+		.data = wire_span(l->data),
+	};
+	struct fault f = { 0 };
+
+	if (journal_append(s->g, &s->vm->journal, &r, &f) < 0) {
+		/* Not acknowledged: the supervisor holds it back. */
+		log_warn(&f, "cannot keep output of sandbox %s",
+		    s->vm->sandbox_id);
+		return;
+	}
+	loop_later(s->g->loop, &s->ack);
+	watch_logs(s->g, s->vm->sandbox_id);
+}
+
+void
+session_acknowledge(struct session *s)
+{
+	nacre_session_v1_Down down = nacre_session_v1_Down_init_zero;
+	struct fault f = { 0 };
+	struct buf b;
+
+	if (s->vm == NULL || s->control == NULL)
+		return;
+	down.which_kind = nacre_session_v1_Down_log_ack_tag;
+	down.kind.log_ack.offset = s->vm->journal.end;
+	buf_init(&b, 64);
+	if (WIRE_ENCODE(nacre_session_v1_Down, &down, &b, &f) < 0 ||
+	    rpc_send(s->control, buf_span(&b), &f) < 0)
+		log_debug("a log was not acknowledged: %s", f.text);
+	buf_release(&b);
+}
+
+void
+session_report(struct session *s, const nacre_session_v1_Up *up,
+    struct span message, struct arena *a)
+{
+	/* What a machine that is being ended says of its launch is no event of
+	 * the sandbox, which may be in its next launch already. */
+	if (s->vm->end != VM_ALIVE &&
+	    (up->which_kind == nacre_session_v1_Up_ready_tag ||
+		up->which_kind == nacre_session_v1_Up_exit_tag ||
+		up->which_kind == nacre_session_v1_Up_failed_tag))
+		return;
+	switch (up->which_kind) {
+	case nacre_session_v1_Up_ready_tag:
+		if (is_new(s, &s->vm->ready, message))
+			on_ready(s, &up->kind.ready, a);
+		return;
+	case nacre_session_v1_Up_exit_tag:
+		if (is_new(s, &s->vm->exit, message))
+			on_exit_report(s, &up->kind.exit);
+		return;
+	case nacre_session_v1_Up_taken_tag:
+		on_taken(s, up->kind.taken.epoch, a);
+		return;
+	case nacre_session_v1_Up_log_tag:
+		on_log(s, &up->kind.log);
+		return;
+	case nacre_session_v1_Up_failed_tag:
+		on_failed(s, &up->kind.failed);
+		return;
+	case nacre_session_v1_Up_opened_tag:
+		attach_refused(s->vm, &up->kind.opened);
+		return;
+	case nacre_session_v1_Up_stopped_tag:
+		vm_processes_ended(s->vm);
+		return;
+	default:
+		return; /* a newer supervisor's */
+	}
+}
