@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a process takes away from itself, or from a child between fork and
- * exec. Two kinds of function:
+ * exec. Three kinds of function:
  *
  *   plain  may allocate, takes a fault: prepares a jail in the parent.
  *   raw    only system calls, no allocation, no lock, no fault: 0, or -1 with
  *          errno. These and only these may run between fork and exec.
+ *   bare   raw, and writes nothing but its own stack, not even errno: 0, or
+ *          -errno. For a child that shares its parent's memory.
  *
  * A jail is prepared whole before the fork (paths opened, filter compiled)
  * and applied raw. Nothing that was applied can be undone, and all of it is
@@ -66,6 +68,47 @@ void confine_program_free(struct confine_program *p); /* NULL is fine */
 int confine_apply(const struct confine_program *p, const char **step);
 /* Landlock ABI in force in p; 0: paths are not guarded. */
 int confine_program_abi(const struct confine_program *p);
+
+/*
+ * The agents' jail: Landlock on what confine_agent_allow() names, and the
+ * filter of syscalls.def. Prepared once; every agent process applies it last
+ * before its exec, after it has become the agent (the filter refuses that).
+ */
+struct confine_agent;
+enum confine_agent_flags {
+	/* The calls of notify.def wait for the holder of a listener. */
+	CONFINE_AGENT_NOTIFY = 1 << 0,
+};
+/* UNIMPLEMENTED when the kernel's Landlock cannot hold truncate (ABI 3). */
+struct confine_agent *confine_agent_new(unsigned flags,
+    struct fault *f) MUST_CHECK;
+/* What fd (O_PATH, borrowed) is open on, and below when it is a folder. Opened
+ * by one who may: the agent's own eyes do not count. */
+int confine_agent_allow(struct confine_agent *a, int fd, unsigned rights,
+    struct fault *f) MUST_CHECK;
+/*
+ * Bare. no_new_privs, then Landlock, then seccomp. With NOTIFY *listener is a
+ * new descriptor of the caller, close-on-exec; its holder must answer from now
+ * on (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV is set). Without, it is -1 and
+ * may be NULL. -EINVAL when nothing was allowed: an empty jail is a mistake.
+ */
+int confine_agent_apply(const struct confine_agent *a, int *listener);
+int confine_agent_abi(const struct confine_agent *a);
+void confine_agent_free(struct confine_agent *a); /* NULL is fine */
+
+/*
+ * Raw. A Landlock domain that guards no file: nothing in it, now or later,
+ * signals a process outside or reaches an abstract socket of one. Those inside
+ * may reach each other. ENOSYS before ABI 6.
+ */
+int confine_scope(void);
+/*
+ * Raw. The filters of the guest's own processes, for good: sandbox.def (what
+ * it and its children never do; inherited by agents), supervisor.def (all it
+ * may do). no_new_privs is set.
+ */
+int confine_sandbox(void);
+int confine_supervisor(void);
 
 /* Raw. no_new_privs, no core file, not dumpable (the last until exec). */
 int confine_harden(void);
