@@ -125,6 +125,14 @@ $(B)/gen/.stamp: $(protos) $(wildcard proto/*.options) $(DEPS)/.id
 	$(Q)tools/gen-proto $(@D) $(protos) && touch $@
 $(gen): $(B)/gen/.stamp
 	@test -e $@
+
+# --- the guest's system call filters: compiled here, not there
+filters := $(B)/gen/confine/filters.h
+$(BUILD)/tools/mkfilter: tools/mkfilter.c $(wildcard src/confine/*.def) $(DEPS)/.id
+	$(call say,HOSTCC,$<)
+	$(Q)mkdir -p $(@D) && gcc -std=gnu11 -D_GNU_SOURCE -O1 $(filter-out -Wnull-dereference,$(warn)) -Isrc -isystem $(DEPS)/host/include -o $@ $< $(DEPS)/host/lib/libseccomp.a
+$(filters): $(BUILD)/tools/mkfilter
+	$(Q)mkdir -p $(@D) && $< >$@.part && mv $@.part $@
 $(B)/obj/%/libproto.a: $(gen:$(B)/gen/%.c=$(B)/obj/%/gen/%.o)
 
 # --- compile: $(1) is the flavour, host or guest; other flags, other objects
@@ -132,10 +140,10 @@ all_flags := $(host_cc) $(flags_host) $(flags_guest) $(banned) $(warn) $(test_in
 $(B)/.flags: force
 	@mkdir -p $(@D) && printf '%s\n' $(call quote,$(all_flags)) | cmp -s - $@ || printf '%s\n' $(call quote,$(all_flags)) >$@
 define flavour
-$(B)/obj/$(1)/src/%.o: src/%.c $(B)/.flags $(DEPS)/.id | $(B)/gen/.stamp
+$(B)/obj/$(1)/src/%.o: src/%.c $(B)/.flags $(DEPS)/.id | $(B)/gen/.stamp $(filters)
 	$$(call say,CC,$$(if $$(filter guest,$(1)),$$<' (guest)',$$<))
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) $(banned) $$(warn) $$(CFLAGS) -MMD -MP -c -o $$@ $$<
-$(B)/obj/$(1)/tests/%.o: tests/%.c $(B)/.flags $(DEPS)/.id | $(B)/gen/.stamp
+$(B)/obj/$(1)/tests/%.o: tests/%.c $(B)/.flags $(DEPS)/.id | $(B)/gen/.stamp $(filters)
 	$$(call say,CC,$$<)
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(flags_$(1)) $$(warn) $$(test_include) $$(CFLAGS) -MMD -MP -c -o $$@ $$<
 $(B)/obj/$(1)/gen/%.o: $(B)/gen/%.c $(B)/.flags
@@ -261,14 +269,14 @@ roles: $(call objs,guest,$(call room_srcs,supervisor sandbox))
 	$(Q)tools/check-roles $(B)/obj/guest/src
 sizes:
 	$(Q)tools/check-sizes
-headers: | $(B)/gen/.stamp
+headers: | $(B)/gen/.stamp $(filters)
 	$(Q)for h in $(headers); do $(host_cc) $(flags_host) $(warn) -x c -fsyntax-only $$h || exit 1; done
-lint-clang: | $(B)/gen/.stamp
+lint-clang: | $(B)/gen/.stamp $(filters)
 	$(Q)+if tools/have-lint $(LINT); then $(MAKE) --no-print-directory -k format tidy cppcheck; fi
 format:
 	$(Q)clang-format-14 --dry-run -Werror $(lint_srcs) $(wildcard $(if $(ROOM),,tests/*/*.[ch] tools/*.c) tests/unit/$(or $(ROOM),*)/*.[ch])
 tidy: $(tidy_ok)
-$(BUILD)/lint/%.tidy: src/%.c $(wildcard src/*/*.h) .clang-tidy | $(B)/gen/.stamp
+$(BUILD)/lint/%.tidy: src/%.c $(wildcard src/*/*.h) .clang-tidy | $(B)/gen/.stamp $(filters)
 	@printf '  %-7s %s\n' TIDY $<
 	$(Q)mkdir -p $(@D) && clang-tidy-14 --quiet $< -- $(lint_std) $(banned) 2>$@.log || { cat $@.log; exit 1; }
 	$(Q)touch $@

@@ -14,10 +14,19 @@ struct confine_program {
 	struct sock_fprog filter;
 };
 
+enum {
+	CONFINE_CALL_RESTRICT_SELF = 446, /* on every architecture */
+};
+
 /* Prepare p->ruleset. Without Landlock in the kernel the paths are only
- * looked at, so that a missing one is a fault everywhere. */
+ * looked at, so that a missing one is a fault everywhere. scoped: neither TCP
+ * nor signals nor abstract sockets reach out either. */
 int confine_landlock(struct confine_program *p,
-    const struct confine_path *paths, size_t n, struct fault *f) MUST_CHECK;
+    const struct confine_path *paths, size_t n, bool scoped,
+    struct fault *f) MUST_CHECK;
+/* One more path, by a descriptor. */
+int confine_landlock_add(struct confine_program *p, int fd, unsigned rights,
+    struct fault *f) MUST_CHECK;
 /* Raw. */
 int confine_landlock_apply(int ruleset);
 

@@ -19,7 +19,6 @@
 enum {
 	CALL_CREATE_RULESET = 444,
 	CALL_ADD_RULE = 445,
-	CALL_RESTRICT_SELF = 446,
 	CREATE_VERSION = 1,
 	RULE_PATH_BENEATH = 1,
 	ABI_KNOWN = 6, /* the newest whose rights are listed here */
@@ -116,54 +115,63 @@ allowed(unsigned rights)
 	return fs;
 }
 
-static int
-add(const struct confine_program *p, const struct confine_path *path,
+int
+confine_landlock_add(struct confine_program *p, int fd, unsigned rights,
     struct fault *f)
 {
-	with_fd fd = open(path->path, O_PATH | O_CLOEXEC);
 	struct path_beneath_attr rule = { .parent = fd };
 	struct stat st;
 
-	if (fd < 0 && errno == ENOENT && path->rights & CONFINE_OPTIONAL)
-		return 0;
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return fault_sys(f, "cannot open '%s' for the jail",
-		    path->path);
-	rule.allowed = allowed(path->rights) & handled(p->abi);
+	if (fstat(fd, &st) != 0)
+		return fault_sys(f, "cannot look at it");
+	rule.allowed = allowed(rights) & handled(p->abi);
 	if (!S_ISDIR(st.st_mode))
 		rule.allowed &= FS_OF_FILE;
 	if (p->ruleset < 0 || rule.allowed == 0)
 		return 0;
 	if (syscall(CALL_ADD_RULE, p->ruleset, RULE_PATH_BENEATH, &rule, 0))
-		return fault_sys(f, "cannot allow '%s' in the jail",
-		    path->path);
+		return fault_sys(f, "cannot allow it");
 	return 0;
 }
 
 static int
-create(struct confine_program *p, int abi, struct fault *f)
+add(struct confine_program *p, const struct confine_path *path, struct fault *f)
 {
-	struct ruleset_attr attr = { 0 };
+	with_fd fd = open(path->path, O_PATH | O_CLOEXEC);
 
-	p->abi = abi < ABI_KNOWN ? abi : ABI_KNOWN;
-	attr.fs = handled(p->abi);
-	attr.net = p->abi >= 4 ? NET_ALL : 0;
-	attr.scoped = p->abi >= 6 ? SCOPE_ALL : 0;
-	p->ruleset =
-	    (int)syscall(CALL_CREATE_RULESET, &attr, attr_size(p->abi), 0);
-	if (p->ruleset < 0)
-		return fault_sys(f, "cannot make a landlock ruleset");
+	if (fd < 0 && errno == ENOENT && path->rights & CONFINE_OPTIONAL)
+		return 0;
+	if (fd < 0)
+		return fault_sys(f, "cannot open '%s' for the jail",
+		    path->path);
+	if (confine_landlock_add(p, fd, path->rights, f) != 0)
+		return fault_prefix(f, "'%s' in the jail", path->path);
 	return 0;
+}
+
+/* The descriptor of a ruleset, or -1 with errno. */
+static int
+create(struct ruleset_attr attr, int abi)
+{
+	return (int)syscall(CALL_CREATE_RULESET, &attr, attr_size(abi), 0);
 }
 
 int
 confine_landlock(struct confine_program *p, const struct confine_path *paths,
-    size_t n, struct fault *f)
+    size_t n, bool scoped, struct fault *f)
 {
 	int abi = confine_landlock_abi();
 
-	if (abi > 0 && create(p, abi, f) != 0)
-		return -1;
+	p->abi = abi < ABI_KNOWN ? abi : ABI_KNOWN;
+	if (abi > 0) {
+		struct ruleset_attr attr = { .fs = handled(p->abi) };
+
+		attr.net = scoped && p->abi >= 4 ? NET_ALL : 0;
+		attr.scoped = scoped && p->abi >= 6 ? SCOPE_ALL : 0;
+		p->ruleset = create(attr, p->abi);
+		if (p->ruleset < 0)
+			return fault_sys(f, "cannot make a landlock ruleset");
+	}
 	for (size_t i = 0; i < n; i++)
 		if (add(p, &paths[i], f) != 0)
 			return -1;
@@ -173,5 +181,19 @@ confine_landlock(struct confine_program *p, const struct confine_path *paths,
 int
 confine_landlock_apply(int ruleset)
 {
-	return (int)syscall(CALL_RESTRICT_SELF, ruleset, 0);
+	return (int)syscall(CONFINE_CALL_RESTRICT_SELF, ruleset, 0);
+}
+
+int
+confine_scope(void)
+{
+	const struct ruleset_attr attr = { .scoped = SCOPE_ALL };
+	with_fd ruleset = -1;
+
+	if (confine_landlock_abi() < 6) {
+		errno = ENOSYS;
+		return -1;
+	}
+	ruleset = create(attr, ABI_KNOWN);
+	return ruleset < 0 ? -1 : confine_landlock_apply(ruleset);
 }

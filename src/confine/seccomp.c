@@ -137,7 +137,7 @@ prepare(const struct rule *rules, size_t rules_n,
 
 	p->ruleset = -1;
 	if (compile(p, rules, rules_n, f) == 0 &&
-	    (!paths || confine_landlock(p, paths, n, f) == 0))
+	    (!paths || confine_landlock(p, paths, n, true, f) == 0))
 		return p;
 	confine_program_free(p);
 	return NULL;
