@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * HTTP/1.1's server side is in http1.h, which comes with this one. Here:
+ *
  * HTTP/2 (RFC 9113) as an engine without hands: nghttp2 behind our windows
  * and caps (DESIGN 3). Bytes in by h2_receive(), bytes out by h2_output();
  * what happens is told by callbacks. Either role.
@@ -19,6 +21,7 @@
 
 #include "base/bytes.h"
 #include "base/fault.h"
+#include "http/http1.h"
 
 struct h2;
 
