@@ -4,6 +4,7 @@
  *   fault.h  the error object        bytes.h  spans, capped buffers, arenas
  *   text.h   numbers, hex, names     log.h    one line an event, to stderr
  *   sys.h    descriptors, clock, random, whole-file reads
+ *   pace.h   how often a stranger may, how late one tries again
  *   limits.h every hard limit of the product, in one place
  */
 #ifndef BASE_BASE_H
@@ -17,6 +18,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/pace.h"
 #include "base/sys.h"
 #include "base/text.h"
 
