@@ -19,6 +19,10 @@ enum {
 	KEEPER_LINKS = 8,   /* gateways at once: one, or two for a moment */
 	KEEPER_TUNNELS = 8, /* guest streams to the gateway, likewise calls */
 	KEEPER_CLOCKS = 4,  /* time streams */
+	/* A tunnel costs the gateway a handshake: so many at once, then one in
+	 * that time; who asks for more waits. */
+	KEEPER_TUNNEL_BURST = 10,
+	KEEPER_TUNNEL_MS = 2000,
 };
 
 struct keeper;
@@ -55,6 +59,8 @@ struct keeper {
 	struct ask *asks; /* all that run */
 	struct rpc_link *port;
 	struct tunnel tunnels[KEEPER_TUNNELS];
+	struct pace tunnel_pace;
+	struct timer tunnel_due; /* streams wait for their turn */
 	struct rpc_stream *clocks[KEEPER_CLOCKS];
 	struct timer tell_time;
 
@@ -86,6 +92,7 @@ void port_open(struct keeper *k, int fd);
 void port_tell_time(struct keeper *k);
 
 /* tunnel.c */
+void tunnels_init(struct keeper *k);
 void tunnel_of_guest(struct keeper *k, struct rpc_stream *s);
 void tunnel_of_gateway(struct keeper *k, struct rpc_call *c);
 /* Both ends are dropped by their links when those go. */

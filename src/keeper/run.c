@@ -282,6 +282,7 @@ set_up(struct keeper *k, struct fault *f)
 	if (!k->loop || loop_signal(k->loop, SIGTERM, asked_to_end, k, f) != 0)
 		return -1;
 	serve_init(&k->handlers, k);
+	tunnels_init(k);
 	k->ended.run = ended;
 	k->leave.fire = leave_now;
 	if (open_folder(k->args->read_dir, &k->read_dir, f) != 0 ||

@@ -3,7 +3,8 @@
  * The control tunnel: bytes between the guest's CONNECT gateway.nacre:443 and
  * a Tunnel call of the gateway, TLS and gRPC for those two and opaque here.
  * The keeper adds one thing: the gateway's key pin, first in the guest's
- * stream. Bytes are given back to their sender once the other side took them,
+ * stream, and sees to it that a guest cannot make the gateway shake hands
+ * without end. Bytes are given back to their sender once the other side took them,
  * so neither can make the keeper grow.
  */
 #include "keeper/inner.h"
@@ -102,13 +103,13 @@ pump_down(struct tunnel *t)
 		rpc_stream_end(t->stream);
 }
 
-/* A guest's stream and a gateway's call: join the oldest of each. */
+/* A guest's stream and a gateway's call are there: join them. */
 static void
-pair(struct tunnel *t, struct rpc_call *c)
+pair(struct tunnel *t)
 {
+	struct rpc_call *c = t->call;
 	struct fault f = { 0 };
 
-	t->call = c;
 	t->is_paired = true;
 	loop_timer_clear(&t->wait);
 	if (send_bytes(c, true, span_of(NULL, 0), &f) != 0 ||
@@ -118,6 +119,30 @@ pair(struct tunnel *t, struct rpc_call *c)
 		return;
 	}
 	pump_up(t);
+}
+
+/* Join all whose turn it is; the gateway pays nothing for the others. */
+static void
+pair_due(struct keeper *k)
+{
+	for (size_t i = 0; i < NELEM(k->tunnels); i++) {
+		struct tunnel *t = &k->tunnels[i];
+
+		if (!t->k || t->is_paired || !t->stream || !t->call)
+			continue;
+		if (!pace_take(&k->tunnel_pace, clock_mono_ms())) {
+			loop_timer_set(k->loop, &k->tunnel_due,
+			    pace_wait_ms(&k->tunnel_pace, clock_mono_ms()));
+			return;
+		}
+		pair(t);
+	}
+}
+
+static void
+on_due(struct timer *t)
+{
+	pair_due(CONTAINER_OF(t, struct keeper, tunnel_due));
 }
 
 /* --- the guest's end */
@@ -158,6 +183,12 @@ stream_closed(struct rpc_stream *s, void *owner, uint32_t error)
 
 	(void)s;
 	t->stream = NULL;
+	/* It did not wait: the call is there for the next one. */
+	if (t->call && !t->is_paired) {
+		buf_clear(&t->up);
+		t->up_ended = false;
+		return;
+	}
 	/* Ended well on both sides: what is left still goes to the gateway. */
 	if (error == H2_NO_ERROR && t->up_ended && t->call)
 		pump_up(t);
@@ -277,6 +308,14 @@ waiting(struct keeper *k, bool has_call)
 }
 
 void
+tunnels_init(struct keeper *k)
+{
+	pace_init(&k->tunnel_pace, KEEPER_TUNNEL_BURST, KEEPER_TUNNEL_MS,
+	    clock_mono_ms());
+	k->tunnel_due.fire = on_due;
+}
+
+void
 tunnel_of_guest(struct keeper *k, struct rpc_stream *s)
 {
 	struct tunnel *t = waiting(k, true);
@@ -290,7 +329,7 @@ tunnel_of_guest(struct keeper *k, struct rpc_stream *s)
 	t->stream = s;
 	rpc_stream_accept(s, &stream_events, t);
 	if (t->call)
-		pair(t, t->call);
+		pair_due(k);
 	else
 		loop_timer_set(k->loop, &t->wait, WAIT_MS);
 }
@@ -299,10 +338,9 @@ void
 tunnel_of_gateway(struct keeper *k, struct rpc_call *c)
 {
 	struct tunnel *t = waiting(k, false);
-	bool is_new = !t;
 	struct fault f = { 0 };
 
-	if (is_new)
+	if (!t)
 		t = take_free(k);
 	if (!t) {
 		(void)fault_set(&f, FAULT_BUSY, "%d tunnels are open",
@@ -312,6 +350,6 @@ tunnel_of_gateway(struct keeper *k, struct rpc_call *c)
 	}
 	rpc_call_accept(c, &call_events, t);
 	t->call = c;
-	if (!is_new)
-		pair(t, c);
+	loop_timer_clear(&t->wait);
+	pair_due(k);
 }

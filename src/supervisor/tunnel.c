@@ -10,7 +10,7 @@
 
 enum {
 	RETRY_FIRST_MS = 50,
-	RETRY_MOST_MS = 1000
+	RETRY_MOST_MS = 2000
 };
 
 static void
@@ -18,7 +18,7 @@ retry_later(struct tunnel *t)
 {
 	if (t->stream || t->link || t->is_closing)
 		return;
-	loop_timer_set(t->sv->loop, &t->retry, t->wait_ms);
+	loop_timer_set(t->sv->loop, &t->retry, pace_jitter(t->wait_ms));
 	t->wait_ms *= 2;
 	if (t->wait_ms > RETRY_MOST_MS)
 		t->wait_ms = RETRY_MOST_MS;

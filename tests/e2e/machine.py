@@ -215,6 +215,29 @@ def channel(t, image):
     ok(k.end() == 0 and not os.path.exists(k.path), "and its keeper", k.log())
 
 
+def knocks(t, image):
+    """A guest that opens tunnels in a loop: the gateway is asked ten times."""
+    k, tunnel = launched(t, image)
+    opened, over = [], threading.Event()
+
+    def gateway():  # one call waits at any time, as the gateway has it
+        while not over.is_set():
+            one = k.tunnel()
+            if one.open():
+                opened.append(one)
+
+    watcher = threading.Thread(target=gateway, daemon=True)
+    watcher.start()
+    began = time.monotonic()
+    said = tunnel.ask("knock 200")
+    most = 10 + (time.monotonic() - began) / 2
+    ok(said == "knocked 200", "a guest may knock 200 times", said)
+    ok(len(opened) <= most, "and the gateway is asked no more than is stated", "%d of %d" % (len(opened), most))
+    ok(tunnel.ask("echo still") == "still", "the session that is there goes on")
+    over.set()
+    ok(k.stop() == 0, "it stops")
+
+
 def others(t, image):
     k, tunnel = launched(t, image, park=False)
     ok(tunnel.ask("echo bare") == "bare", "a clone that did not rehearse works")
@@ -287,6 +310,7 @@ def main():
     image = squashfs("image.sqfs", {"hello": b"hello" * 1000})
     clones(t, image)
     channel(t, image)
+    knocks(t, image)
     others(t, image)
     ends(t, image)
     t.close()

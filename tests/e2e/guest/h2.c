@@ -6,6 +6,7 @@
  * More lines:
  *   pin           the 32 bytes that came first, hex
  *   connect HOST  CONNECT to HOST: status and body
+ *   knock N       CONNECT to the gateway N times more, and leave at once
  *   clock         how often the keeper told the time
  */
 #include "guest.h"
@@ -178,7 +179,7 @@ other_closed(struct rpc_stream *s, void *owner, uint32_t error)
 }
 
 static void
-connect_other(const char *host)
+connect_other(const char *host, struct other *o)
 {
 	static const struct rpc_stream_events events = {
 		.opened = other_opened,
@@ -186,14 +187,26 @@ connect_other(const char *host)
 		.bytes = other_bytes,
 		.closed = other_closed,
 	};
-	struct other o = { 0 };
 	struct fault f = { 0 };
 
-	if (!rpc_connect(link_, host, NULL, 0, &events, &o, &f))
+	*o = (struct other){ 0 };
+	if (!rpc_connect(link_, host, NULL, 0, &events, o, &f))
 		end(f.text);
-	while (!o.closed)
+	while (!o->closed)
 		tick();
-	say("status=%d body=%s\n", o.status, o.body);
+}
+
+static void
+knock(unsigned n)
+{
+	struct other o;
+	unsigned opened = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		connect_other("gateway.nacre:443", &o);
+		opened += o.status == 200;
+	}
+	say("knocked %u\n", opened);
 }
 
 static bool
@@ -201,12 +214,17 @@ obey_more(const char *line)
 {
 	char host[128];
 	char hex[2 * sizeof(pin) + 1];
+	struct other o;
+	unsigned n;
 
 	if (strcmp(line, "pin") == 0) {
 		hex_format(pin, sizeof(pin), hex);
 		say("%s\n", hex);
 	} else if (sscanf(line, "connect %127s", host) == 1) {
-		connect_other(host);
+		connect_other(host, &o);
+		say("status=%d body=%s\n", o.status, o.body);
+	} else if (sscanf(line, "knock %u", &n) == 1) {
+		knock(n);
 	} else if (strcmp(line, "clock") == 0) {
 		say("%u\n", clocks);
 	} else {
