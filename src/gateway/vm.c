@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machines: starting a keeper or finding one again, its link, its Watch and
- * Tunnel calls, its end. A machine counts as gone when its process is; a
- * keeper whose link is lost is killed, since nothing can be asked of it.
+ * Machines: the table of them, starting a keeper, what it is asked to do, its
+ * end. A machine counts as gone when its process is. Its link is vm_link.c's,
+ * finding one again vm_adopt.c's.
  */
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #include "gateway/fleet.h"
 #include "gateway/sandbox.h"
 #include "gateway/session.h"
-#include "gateway/vm.h"
+#include "gateway/vm_inner.h"
 #include "wire/wire.h"
 
 enum {
@@ -24,11 +25,7 @@ enum {
 	ASKING_MS = 8000,     /* for the supervisor to say so */
 	STOP_GRACE_MS = 1000, /* QMP quit to SIGKILL of the VMM */
 	STOPPING_MS = 6000,   /* for the keeper to be gone */
-	TUNNEL_FAULTS = 8,    /* one after the other */
-	ADOPT_MS = 3000,      /* for a keeper to say whose it is */
 };
-
-#define KEEPER "/nacre.keeper.v1.Keeper/"
 
 struct vm *
 vm_next(struct vm *vm)
@@ -88,11 +85,12 @@ vm_is_keeper(const struct gateway *g, pid_t pid)
 	return false;
 }
 
-static void
-kill_keeper(struct vm *vm)
+void
+vm_kill(struct vm *vm)
 {
 	vm->end = VM_KILLED;
 	loop_timer_clear(&vm->timer);
+	loop_timer_clear(&vm->reopen);
 	/* By pidfd: the number of an adopted one may be another's by now. */
 	if (vm->child.pid > 0 && vm->child.watch.fd >= 0)
 		(void)syscall(SYS_pidfd_send_signal, vm->child.watch.fd,
@@ -101,8 +99,8 @@ kill_keeper(struct vm *vm)
 		rpc_link_drop(vm->link, NULL);
 }
 
-static void
-free_slot(void *p)
+void
+vm_free_slot(void *p)
 {
 	struct vm *vm = p;
 
@@ -110,8 +108,8 @@ free_slot(void *p)
 }
 
 /* Its process is gone, or was never found: the slot empties. */
-static void
-gone(struct vm *vm)
+void
+vm_gone(struct vm *vm)
 {
 	struct gateway *g = vm->g;
 
@@ -120,6 +118,7 @@ gone(struct vm *vm)
 	vm->used = false;
 	vm->is_leaving = true;
 	loop_timer_clear(&vm->timer);
+	loop_timer_clear(&vm->reopen);
 	attach_close_all(vm, &vm->why);
 	session_close_all(vm);
 	journal_close(&vm->journal);
@@ -131,7 +130,7 @@ gone(struct vm *vm)
 		sandbox_settle_all(g);
 	fleet_changed(g);
 	if (vm->link == NULL)
-		loop_bury(g->loop, vm, free_slot);
+		loop_bury(g->loop, vm, vm_free_slot);
 }
 
 static void
@@ -142,7 +141,7 @@ on_exited(struct child *c, int status)
 	(void)status;
 	if (vm->why.code == FAULT_NONE && vm->end == VM_ALIVE)
 		fault_set(&vm->why, FAULT_LOST, "its keeper ended");
-	gone(vm);
+	vm_gone(vm);
 }
 
 static void
@@ -166,149 +165,15 @@ on_timer(struct timer *t)
 	case VM_STOPPING:
 	case VM_KILLED:
 		log_info("keeper %d does not end: it is killed", (int)vm->pid);
-		kill_keeper(vm);
+		vm_kill(vm);
 		return;
 	}
-}
-
-/* ---- the link: Watch and Tunnel ---- */
-
-static void
-note_fault(struct vm *vm, const char *text)
-{
-	if (vm->why.code == FAULT_NONE && text != NULL && *text != '\0')
-		fault_set(&vm->why, FAULT_START_FAILED, "%.200s", text);
-}
-
-static void
-on_phase(struct vm *vm, const nacre_keeper_v1_Event *e)
-{
-	vm->known = true;
-	vm->phase = e->phase;
-	if (e->phase == nacre_keeper_v1_Phase_PHASE_ENDED) {
-		if (vm->end == VM_ALIVE)
-			note_fault(vm, e->fault);
-		vm_end(vm, false);
-	}
-	fleet_changed(vm->g);
-}
-
-static void
-watch_message(struct rpc_call *c, void *owner, struct span s)
-{
-	nacre_keeper_v1_Event e = nacre_keeper_v1_Event_init_zero;
-	struct fault f = { 0 };
-	struct arena a;
-
-	rpc_consume(c, s.len);
-	arena_init(&a, 64 << 10);
-	if (WIRE_DECODE(nacre_keeper_v1_Event, &e, s, &a, &f) < 0)
-		log_warn(&f, "a keeper sent no event");
-	else
-		on_phase(owner, &e);
-	arena_release(&a);
-}
-
-static void
-watch_closed(struct rpc_call *c, void *owner, const struct fault *f,
-    struct span detail)
-{
-	(void)c;
-	(void)owner;
-	(void)f;
-	(void)detail; /* the link goes too, and that is acted on */
-}
-
-static const struct rpc_call_events watch_events = {
-	.message = watch_message,
-	.closed = watch_closed,
-};
-
-static void
-open_tunnel(struct vm *vm)
-{
-	struct fault f = { 0 };
-
-	if (vm->end != VM_ALIVE || vm->has_waiting || vm->link == NULL)
-		return;
-	if (session_wait(vm, &f) < 0)
-		log_warn(&f, "cannot wait for a tunnel");
-	else
-		vm->has_waiting = true;
-}
-
-static void
-start_watch(struct vm *vm)
-{
-	const nacre_keeper_v1_WatchRequest ask =
-	    nacre_keeper_v1_WatchRequest_init_zero;
-	struct rpc_call *c;
-	struct fault f = { 0 };
-	struct buf b;
-
-	buf_init(&b, 64);
-	c = rpc_call(vm->link, KEEPER "Watch", span_of(NULL, 0), -1,
-	    &watch_events, vm, &f);
-	if (c == NULL ||
-	    WIRE_ENCODE(nacre_keeper_v1_WatchRequest, &ask, &b, &f) < 0 ||
-	    rpc_call_unary(c, buf_span(&b), &f) < 0)
-		log_warn(&f, "cannot watch a keeper");
-	buf_release(&b);
-}
-
-static void
-link_down(struct rpc_link *l, void *owner, const struct fault *f)
-{
-	struct vm *vm = owner;
-
-	(void)l;
-	vm->link = NULL;
-	if (!vm->used) {
-		loop_bury(vm->g->loop, vm, free_slot);
-		return;
-	}
-	if (vm->end == VM_ALIVE && vm->why.code == FAULT_NONE)
-		fault_set(&vm->why, FAULT_LOST, "its keeper was lost: %.150s",
-		    f->text);
-	if (vm->child.pid == 0)
-		gone(vm);
-	else if (vm->end == VM_ALIVE || vm->end == VM_ASKING)
-		kill_keeper(vm);
-}
-
-static const struct rpc_link_events vm_link_events = {
-	.down = link_down,
-};
-
-static int
-open_link(struct vm *vm, int fd, struct fault *f)
-{
-	const struct rpc_link_options o = {
-		.events = &vm_link_events,
-		.owner = vm,
-	};
-
-	vm->link = rpc_link_open_fd(vm->g->loop, fd, &o, f);
-	if (vm->link == NULL)
-		return -1;
-	start_watch(vm);
-	open_tunnel(vm);
-	return 0;
-}
-
-void
-vm_tunnel_taken(struct vm *vm, bool failed)
-{
-	vm->has_waiting = false;
-	vm->tunnel_faults = failed ? vm->tunnel_faults + 1 : 0;
-	if (vm->tunnel_faults < TUNNEL_FAULTS)
-		open_tunnel(vm);
 }
 
 /* ---- beginning ---- */
 
-static struct vm *
-take_slot(struct gateway *g, struct fault *f)
+struct vm *
+vm_take_slot(struct gateway *g, struct fault *f)
 {
 	for (size_t i = 0; i < LIMIT_VMS; i++) {
 		struct vm *vm = &g->vms[i];
@@ -321,6 +186,7 @@ take_slot(struct gateway *g, struct fault *f)
 		vm->used = true;
 		vm->child.exited = on_exited;
 		vm->timer.fire = on_timer;
+		vm_link_init(vm);
 		return vm;
 	}
 	fault_set(f, FAULT_BUSY, "all %d machines are in use", LIMIT_VMS);
@@ -337,7 +203,7 @@ vm_spawn(struct gateway *g, const struct machine_template *t, bool cold,
 		.no_park = no_park,
 	};
 	struct fleet_paths paths;
-	struct vm *vm = take_slot(g, f);
+	struct vm *vm = vm_take_slot(g, f);
 	int link = -1;
 
 	if (vm == NULL)
@@ -355,84 +221,23 @@ vm_spawn(struct gateway *g, const struct machine_template *t, bool cold,
 	    span_str(t->key));
 	if (machine_keeper_spawn(&k, &vm->pid, &link, f) < 0) {
 		memset(vm, 0, sizeof(*vm));
+		vm->g = g;
 		return NULL;
 	}
-	if (loop_child(g->loop, &vm->child, vm->pid, f) < 0 ||
-	    open_link(vm, link, f) < 0) {
-		if (vm->child.pid == 0)
-			(void)kill(vm->pid, SIGKILL);
-		kill_keeper(vm);
+	if (loop_child(g->loop, &vm->child, vm->pid, f) < 0) {
+		/* Nobody would hear of its end: it ends here. */
+		fd_close(&link);
+		(void)kill(vm->pid, SIGKILL);
+		(void)waitpid(vm->pid, NULL, 0);
+		memset(vm, 0, sizeof(*vm));
+		vm->g = g;
+		return NULL;
+	}
+	if (vm_open_link(vm, link, f) < 0) {
+		vm_kill(vm);
 		return NULL;
 	}
 	return vm;
-}
-
-static void
-adopted_status(void *owner, struct span reply, const struct fault *why)
-{
-	nacre_keeper_v1_StatusReply s = nacre_keeper_v1_StatusReply_init_zero;
-	struct vm *vm = owner;
-	struct fault f = *why;
-	struct arena a;
-
-	arena_init(&a, 64 << 10);
-	if (f.code == FAULT_NONE &&
-	    WIRE_DECODE(nacre_keeper_v1_StatusReply, &s, reply, &a, &f) == 0 &&
-	    s.keeper_pid > 1 &&
-	    loop_child(vm->g->loop, &vm->child, s.keeper_pid, &f) == 0) {
-		vm->pid = s.keeper_pid;
-		vm->phase = s.phase;
-		vm->known = true;
-		vm->assigned = s.sandbox_id != NULL && *s.sandbox_id != '\0';
-		vm->cold = s.cold;
-		(void)text_copy(vm->sandbox_id, sizeof(vm->sandbox_id),
-		    span_str(s.sandbox_id));
-		(void)text_copy(vm->template_key, sizeof(vm->template_key),
-		    span_str(s.template_key));
-	} else {
-		if (f.code == FAULT_NONE)
-			fault_set(&f, FAULT_PROTOCOL, "no process is named");
-		log_warn(&f, "cannot take over keeper %s", vm->id);
-		if (vm->link != NULL)
-			rpc_link_drop(vm->link, &f);
-	}
-	arena_release(&a);
-	fleet_adopted(vm->g, vm);
-}
-
-int
-vm_adopt(struct gateway *g, const char *id, struct fault *f)
-{
-	const nacre_keeper_v1_StatusRequest ask =
-	    nacre_keeper_v1_StatusRequest_init_zero;
-	struct fleet_paths paths;
-	char path[LIMIT_PATH];
-	struct vm *vm;
-	int fd = -1;
-
-	fleet_paths(g, &paths);
-	if (!text_fmt(path, sizeof(path), "%s/%s.sock", paths.keepers, id))
-		return fault_set(f, FAULT_SYSTEM, "the path is too long");
-	if (rpc_connect_unix(path, &fd, f) < 0) {
-		if (f->sys == ECONNREFUSED)
-			(void)unlink(path); /* nobody is behind it */
-		return -1;
-	}
-	vm = take_slot(g, f);
-	if (vm == NULL) {
-		fd_close(&fd);
-		return -1;
-	}
-	vm->adopted = true;
-	(void)text_copy(vm->id, sizeof(vm->id), span_str(id));
-	if (open_link(vm, fd, f) < 0) {
-		memset(vm, 0, sizeof(*vm));
-		return -1;
-	}
-	g->adopting++;
-	vm_errand(vm, KEEPER "Status", nacre_keeper_v1_StatusRequest_fields,
-	    &ask, ADOPT_MS, adopted_status);
-	return 0;
 }
 
 /* ---- use ---- */
@@ -496,7 +301,7 @@ stop_done(void *owner, struct span reply, const struct fault *f)
 	if (f->code == FAULT_NONE)
 		rpc_link_drop(vm->link, NULL);
 	else
-		kill_keeper(vm);
+		vm_kill(vm);
 }
 
 static void
@@ -555,6 +360,7 @@ vm_forget_all(struct gateway *g)
 		if (!vm->used)
 			continue;
 		loop_timer_clear(&vm->timer);
+		loop_timer_clear(&vm->reopen);
 		loop_child_forget(&vm->child);
 	}
 }

@@ -49,6 +49,7 @@ struct vm {
 	struct rpc_link *link;
 	bool has_waiting;         /* a tunnel call waits */
 	unsigned tunnel_faults;   /* one after the other */
+	struct timer reopen;      /* a tunnel that failed */
 	struct timer timer;       /* of the launch, then of the end */
 	int64_t accepted_us;      /* mono; 0 unknown */
 	int64_t assigned_us;      /* since accepted */

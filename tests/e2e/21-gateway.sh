@@ -73,3 +73,45 @@ for r in sqlite3.connect(sys.argv[1]).execute("select * from audit order by row"
 print("whole" if rows > 10 else rows)
 P
 )" whole "the chain of the record holds, row by row"
+
+# A keeper is the process behind its socket, whatever number it gives.
+protoc -I"$top/proto" --python_out="$work" "$top/proto/nacre_keeper.proto"
+mkfifo "$work/said"
+lie() { # ID PID [SANDBOX]: what it says comes on descriptor 8
+	timeout 90 /usr/bin/python3 "$top/tests/e2e/liar.py" "$work" "$NACRE_STATE/keepers/$1.sock" "${@:2}" >"$work/said" &
+	exec 8<"$work/said"
+	read -r word <&8
+	is "$word" up "somebody else listens on a keeper's socket"
+}
+# hears WORD TIMES: until it has said so.
+hears() {
+	local n=0
+	while [ $n -lt "$2" ] && read -r -t 60 word <&8; do
+		[ "$word" = "$1" ] && n=$((n + 1))
+	done
+	[ $n -eq "$2" ]
+}
+sleep 1000 &
+victim=$!
+lie 0a1b2c3d-0000-4000-8000-00000000beef $victim
+gateway_up
+hears left 1
+ok $? "the gateway leaves it"
+kill -0 $victim 2>/dev/null
+ok $? "and does not kill whom it names"
+kill $victim
+
+# A tunnel that fails is tried for ever, ever later.
+nacre sandbox create --name t --from tiny -- sleep 1000 >/dev/null
+keeper=$(get t keeper_pid)
+machine=$(tr '\0' '\n' <"/proc/$keeper/cmdline" | grep -A1 -x -- --id | tail -n 1)
+id=$(get t id)
+kill -9 "$(gateway_pid)"
+kill -9 "$keeper"
+timeout 20 tail --pid="$keeper" -f /dev/null
+rm -f "$NACRE_STATE/keepers/$machine.sock"
+lie "$machine" 0 "$id"
+gateway_up
+hears tunnel 10
+ok $? "a tunnel that failed nine times is opened again"
+exec 8<&-
