@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp_peer.h"
+
+static bool
+field_get(const void *at, const char *name, size_t nth, struct span *value)
+{
+	const struct peer *p = at;
+
+	for (size_t i = 0; i < p->nfields; i++)
+		if (strcmp(p->fields[i].name, name) == 0 && nth-- == 0) {
+			*value = p->fields[i].value;
+			return true;
+		}
+	return false;
+}
+
+void
+peer_init(struct peer *p)
+{
+	*p = (struct peer){ 0 };
+	for (size_t i = 0; i < MCP_KEY; i++)
+		p->key[i] = (uint8_t)(i * 7);
+	p->server = (struct mcp_server){
+		.key = p->key,
+		.ended = &p->ended,
+	};
+	p->head = (struct mcp_head){
+		.method = SPAN_LIT("POST"),
+		.target = SPAN_LIT("/mcp"),
+		.host = SPAN_LIT("localhost:8080"),
+		.length = -1,
+		.header = field_get,
+		.at = p,
+	};
+	p->request = (struct mcp_request){
+		.server = &p->server,
+		.head = &p->head,
+		.side = MCP_SANDBOX,
+		.principal = SPAN_LIT("sandbox:one"),
+		.now_s = 1800000000,
+		.random = "0123456789abcde",
+	};
+	peer_field(p, "content-type", "application/json");
+	peer_field(p, "accept", "application/json, text/event-stream");
+}
+
+void
+peer_bare(struct peer *p)
+{
+	p->nfields = 0;
+}
+
+void
+peer_set(struct peer *p, const char *name, struct span value)
+{
+	BUG_IF(p->nfields == PEER_FIELDS);
+	p->fields[p->nfields].name = name;
+	p->fields[p->nfields++].value = value;
+}
+
+void
+peer_field(struct peer *p, const char *name, const char *value)
+{
+	peer_set(p, name, span_str(value));
+}
+
+void
+peer_body(struct peer *p, const char *body)
+{
+	p->request.body = span_str(body);
+	p->head.length = (int64_t)p->request.body.len;
+}
