@@ -351,6 +351,16 @@ struct policy {
 	uint8_t hash[POLICY_HASH]; /* SHA-256 of text */
 };
 
+/* What every sandbox may access beside its policy; what its image lacks is
+ * skipped. Equal for parent and child, so inside every WITHIN. */
+enum {
+	POLICY_BASELINE = 18,
+};
+extern const struct policy_baseline {
+	const char *path;
+	bool write; /* and read; else read only */
+} policy_baseline[POLICY_BASELINE];
+
 /* --- reading ----------------------------------------------------------- */
 
 enum policy_read_flags {

@@ -18,28 +18,6 @@
 
 #include "prover/inner.h"
 
-const struct baseline baseline[] = {
-	{ "/usr", false },
-	{ "/lib", false },
-	{ "/lib64", false },
-	{ "/bin", false },
-	{ "/sbin", false },
-	{ "/etc", false },
-	{ "/app", false },
-	{ "/var/log", false },
-	{ "/proc", false },
-	{ "/dev/zero", false },
-	{ "/dev/full", false },
-	{ "/dev/random", false },
-	{ "/dev/urandom", false },
-	{ "/dev/tty", false },
-	{ "/tmp", true },
-	{ "/dev/null", true },
-	{ "/dev/shm", true },
-	{ "/dev/pts", true },
-};
-const size_t baseline_n = NELEM(baseline);
-
 enum {
 	LINKS_MOST = 40, /* followed for one path; as the kernel */
 	FILES_MOST = POLICY_FILES + 1,
@@ -228,7 +206,7 @@ grants_make(struct prover *p, const struct policy *of, bool house,
     struct grants *g)
 {
 	g->grant = region_take(&p->s,
-	    of->read_only.n + of->read_write.n + baseline_n + 1,
+	    of->read_only.n + of->read_write.n + POLICY_BASELINE + 1,
 	    sizeof(*g->grant));
 	if (!g->grant)
 		return false;
@@ -240,18 +218,18 @@ grants_make(struct prover *p, const struct policy *of, bool house,
 		grant_add(p, g, p->q.image->workdir, true, false);
 	else
 		g->workdir = of->include_workdir;
-	for (size_t i = 0; house && i < baseline_n; i++)
-		grant_add(p, g, span_str(baseline[i].path), baseline[i].write,
-		    true);
+	for (size_t i = 0; house && i < POLICY_BASELINE; i++)
+		grant_add(p, g, span_str(policy_baseline[i].path),
+		    policy_baseline[i].write, true);
 	return !p->s.spent;
 }
 
 /* --- files */
 
 static void
-exceeds(struct prover *p, const struct policy *parent, struct span file,
-    bool write)
+exceeds(struct prover *p, struct span file, bool write)
 {
+	const struct policy *parent = p->q.parent;
 	struct prover_result *r = &p->result;
 	const struct policy_files *own =
 	    parent->read_write.n ? &parent->read_write : &parent->read_only;
@@ -280,7 +258,8 @@ exceeds(struct prover *p, const struct policy *parent, struct span file,
 	    *other ? ", or narrow it to something below " : "", other);
 }
 
-static void
+/* True: it is an excess. */
+static bool
 judge_resolved(struct prover *p, const struct grants *parent,
     const struct grant *g)
 {
@@ -289,7 +268,7 @@ judge_resolved(struct prover *p, const struct grants *parent,
 	if (g->to.len == 0) {
 		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_LINK_LOOP,
 		    g->text);
-		return;
+		return false;
 	}
 	for (size_t i = 0; i < parent->n; i++) {
 		const struct grant *h = &parent->grant[i];
@@ -298,18 +277,17 @@ judge_resolved(struct prover *p, const struct grants *parent,
 			continue;
 		if (span_equal(h->text, g->text) ||
 		    (!kernel && is_below(g->to, h->to)))
-			return;
+			return false;
 	}
 	p->s.steps += parent->n / 4;
 	if (kernel)
 		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_KERNEL_PATH,
 		    g->text);
-	else
-		exceeds(p, p->q.parent, g->text, g->write);
+	return !kernel;
 }
 
 /* Without an image. */
-static void
+static bool
 judge_text(struct prover *p, const struct grants *parent, struct span text,
     bool write)
 {
@@ -324,7 +302,7 @@ judge_text(struct prover *p, const struct grants *parent, struct span text,
 		if (h->write < write)
 			continue;
 		if (span_equal(h->text, text) || (h->text.len == 1 && !kernel))
-			return;
+			return false;
 		some = some || !h->house;
 	}
 	p->s.steps += parent->n / 4;
@@ -334,7 +312,8 @@ judge_text(struct prover *p, const struct grants *parent, struct span text,
 	else if (some || below || (!write && parent->workdir))
 		tell_unsupported(p, POLICY_FILESYSTEM, PROVER_NO_IMAGE, text);
 	else
-		exceeds(p, p->q.parent, text, write);
+		return true;
+	return false;
 }
 
 void
@@ -342,6 +321,7 @@ files_prove(struct prover *p)
 {
 	struct grants child = { 0 };
 	struct grants parent = { 0 };
+	const struct grant *least = NULL;
 
 	if (!grants_make(p, p->q.child, false, &child) ||
 	    !grants_make(p, p->q.parent, true, &parent))
@@ -349,13 +329,16 @@ files_prove(struct prover *p)
 	for (size_t i = 0; i < child.n; i++) {
 		const struct grant *g = &child.grant[i];
 
-		if (p->q.image)
-			judge_resolved(p, &parent, g);
-		else
-			judge_text(p, &parent, g->text, g->write);
+		if ((p->q.image ? judge_resolved(p, &parent, g)
+				: judge_text(p, &parent, g->text, g->write)) &&
+		    (!least || g->text.len < least->text.len))
+			least = g;
 	}
-	if (child.workdir && !parent.workdir)
-		judge_text(p, &parent, span_of("", 0), true);
+	if (least)
+		exceeds(p, least->text, least->write);
+	else if (child.workdir && !parent.workdir &&
+	    judge_text(p, &parent, span_of("", 0), true))
+		exceeds(p, span_of("", 0), true);
 }
 
 /* --- process */

@@ -7,8 +7,9 @@
  *	diff.c    a box minus boxes, by cutting it up
  *	network.c all boxes of the child against those of the parent
  *	files.c   files, identities, landlock
+ *	plain.c   the plainest witness
  *	replay.c  the second evaluator; knows none of the above
- *	tell.c    the witness: made small, explained, printed
+ *	tell.c    the witness explained
  *	text.c    results in words
  *	prover.c  sections in order
  *
@@ -89,6 +90,9 @@ bool act_matters(enum policy_kind kind, enum act act);
 /* Literal i of b->n. */
 const struct region_literal *box_literal(const struct prover *p,
     const struct box *b, uint32_t i);
+/* Narrow r to b, as region_add() does. */
+enum region_found box_enter(struct prover *p, struct region *r,
+    const struct box *b);
 enum policy_act act_public(enum act act);
 
 /* --- index.c */
@@ -103,8 +107,9 @@ void index_find(struct prover *p, const struct boxes *in, struct key host,
 void diff_init(struct prover *p);
 /* r minus the literals of p->cuts and the boxes of p->minus. */
 void diff_start(struct prover *p, const struct region *r);
-/* SOME: *out is left over, with values that show it. */
+/* SOME: *out is left over, with values that show it; again, until dropped. */
 enum region_found diff_run(struct prover *p, struct region *out);
+void diff_drop(struct prover *p);
 
 /* --- network.c */
 
@@ -128,7 +133,7 @@ struct network {
 };
 
 void network_init(struct prover *p);
-/* SOME: p->result is an excess. */
+/* SOME: p->excess is the plainest. WAIT: it is what was found so far. */
 enum region_found network_run(struct prover *p);
 
 /* --- files.c */
@@ -136,13 +141,6 @@ enum region_found network_run(struct prover *p);
 void files_prove(struct prover *p);
 void process_prove(struct prover *p);
 void landlock_prove(struct prover *p);
-/* What every sandbox may access (POLICY.md 2). */
-struct baseline {
-	const char *path;
-	bool write;
-};
-extern const struct baseline baseline[];
-extern const size_t baseline_n;
 /* path where the links of the image lead; false: they do not end. */
 bool links_resolve(const struct prover_image *image, struct span path,
     char *out, size_t size, struct span *to);
@@ -177,9 +175,27 @@ void tell_unsupported(struct prover *p, enum policy_section s,
 struct replay *replay_of(struct prover *p, const struct policy *policy);
 /* The excess told of is none, unless the second evaluator agrees. */
 bool replay_check(struct prover *p, bool agrees);
-/* What r leaves over is an excess, if the second evaluator agrees. */
-void tell_network(struct prover *p, const struct region *r, enum act act,
+/* p->excess is one, if the second evaluator agrees. */
+void tell_network(struct prover *p);
+
+/* --- plain.c */
+
+struct excess {
+	const struct policy_box *child; /* NULL: there is none */
+	const struct policy_box *deny;  /* of the parent; or nothing allows */
+	enum act act;
+	struct region_value value[REGION_DIMS];
+	struct policy_pair query[PROVER_PAIRS];
+	size_t query_n;
+	size_t bytes;
+};
+
+/* All of r is an excess: keep its plainest. False: not yet, a search runs. */
+bool excess_keep(struct prover *p, const struct region *r,
     const struct policy_box *child, const struct policy_box *deny);
+/* Nothing in r is plainer than the excess at hand. */
+bool excess_bounds(struct prover *p, const struct region *r);
+void excess_witness(const struct excess *x, struct prover_witness *w);
 
 /* --- the prover */
 
@@ -194,6 +210,7 @@ struct prover {
 	struct region_pool frames;     /* of diff.c */
 	bool cut;                      /* p->cuts have been */
 	struct network network;
+	struct excess excess;
 	struct replay replay;
 	uint8_t stage;
 	struct prover_result result;

@@ -521,9 +521,10 @@ replay_file(struct replay *r, struct span file, bool write)
 		return r->p->include_workdir;
 	if (!resolve(r->image, file, path))
 		return false;
-	for (size_t i = 0; i < baseline_n; i++)
-		if ((!write || baseline[i].write) &&
-		    resolve(r->image, span_str(baseline[i].path), folder) &&
+	for (size_t i = 0; i < POLICY_BASELINE; i++)
+		if ((!write || policy_baseline[i].write) &&
+		    resolve(r->image, span_str(policy_baseline[i].path),
+			folder) &&
 		    is_below(path, folder))
 			return true;
 	if (some_above(r, &r->p->read_write, path) ||
