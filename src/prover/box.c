@@ -65,6 +65,27 @@ box_literal(const struct prover *p, const struct box *b, uint32_t i)
 			       : &all[b->own + i - b->common_n];
 }
 
+enum region_found
+box_enter(struct prover *p, struct region *r, const struct box *b)
+{
+	struct region both = *r;
+	struct region_mark mark = region_mark(&p->s);
+	enum region_found found = REGION_SOME;
+
+	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++) {
+		const struct region_literal *l = box_literal(p, b, i);
+
+		if (!region_inside(&p->s, &both, l))
+			found = region_add(&p->s, &both, l,
+			    (enum region_mode)l->mode);
+	}
+	if (found == REGION_SOME)
+		*r = both;
+	else
+		region_back(&p->s, mark);
+	return found;
+}
+
 /* --- sets of an endpoint */
 
 static void

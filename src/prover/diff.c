@@ -8,10 +8,12 @@
  *
  * each again a region (the complement of a literal is a term; that of a query
  * literal that must hold for all values is two), and each is asked minus
- * N2 .. Nk. A piece that is left when no box is left is the answer. Literals
- * that R is inside of give no piece; boxes with one other literal only, sets
- * to take away (p->cuts), are taken together first. A stack of frames holds
- * the pieces under way; the terms of a frame are dropped with it.
+ * N2 .. Nk. The pieces that are left when no box is left are the answer, one
+ * after the other. Literals that R is inside of give no piece; boxes with one
+ * other literal only, sets to take away (p->cuts), are taken together first. A
+ * stack of frames holds the pieces under way; the terms of a frame are dropped
+ * with it. All of a piece is in what it was cut from, so nothing in it is
+ * plainer: one that begins above the excess at hand is dropped.
  */
 #include <string.h>
 
@@ -53,47 +55,19 @@ diff_start(struct prover *p, const struct region *r)
 	(void)frame_push(p, r, 0, region_mark(&p->s));
 }
 
-/* SOME: f->whole meets the box; NONE: it does not. */
-static enum region_found
-meet(struct prover *p, struct frame *f, const struct box *b)
-{
-	struct region both = f->whole;
-	struct region_mark mark = region_mark(&p->s);
-	enum region_found found = REGION_SOME;
-
-	for (uint16_t i = 0; i < b->n && found == REGION_SOME; i++) {
-		const struct region_literal *l = box_literal(p, b, i);
-
-		if (!region_inside(&p->s, &both, l))
-			found = region_add(&p->s, &both, l,
-			    (enum region_mode)l->mode);
-	}
-	region_back(&p->s, mark);
-	return found;
-}
-
 /* How the complement of a literal is said, piece by piece. */
 static bool
 complement(const struct region_literal *l, uint8_t piece,
     enum region_mode *mode)
 {
-	switch ((enum region_mode)l->mode) {
-	case REGION_IN:
-		*mode = REGION_OUT;
-		return piece == 0;
-	case REGION_ALL_IN:
-		*mode = piece == 0 ? REGION_ABSENT : REGION_SOME_OUT;
-		return piece < 2;
-	case REGION_SOME_IN:
-		*mode = REGION_NONE_IN;
-		return piece == 0;
-	case REGION_OUT:
-	case REGION_ABSENT:
-	case REGION_SOME_OUT:
-	case REGION_NONE_IN:
-		break;
-	}
-	return false;
+	static const enum region_mode said[][3] = {
+		[REGION_IN] = { REGION_OUT },
+		[REGION_ALL_IN] = { REGION_ABSENT, REGION_SOME_OUT },
+		[REGION_SOME_IN] = { REGION_NONE_IN },
+	};
+
+	*mode = said[l->mode][piece];
+	return *mode != REGION_IN; /* 0: no more */
 }
 
 /* One literal's next piece, or on to the next literal. NONE: f is done. */
@@ -136,11 +110,14 @@ static enum region_found
 frame_step(struct prover *p, struct frame *f)
 {
 	const struct box *b = ((const struct box **)p->minus.items)[f->at];
+	struct region_mark mark = region_mark(&p->s);
+	struct region both = f->whole;
 	enum region_found found;
 
 	if (f->meets)
 		return cut(p, f, b);
-	found = meet(p, f, b);
+	found = box_enter(p, &both, b);
+	region_back(&p->s, mark);
 	if (found == REGION_NONE)
 		f->at++;
 	if (found == REGION_SOME) {
@@ -150,6 +127,14 @@ frame_step(struct prover *p, struct frame *f)
 	return found == REGION_WAIT ? REGION_WAIT : REGION_SOME;
 }
 
+void
+diff_drop(struct prover *p)
+{
+	const struct frame *frames = p->frames.items;
+
+	region_back(&p->s, frames[--p->frames.n].mark);
+}
+
 enum region_found
 diff_run(struct prover *p, struct region *out)
 {
@@ -157,8 +142,9 @@ diff_run(struct prover *p, struct region *out)
 		struct frame *f =
 		    (struct frame *)p->frames.items + (p->frames.n - 1);
 
-		if (p->s.steps++ >= p->s.until || p->s.spent)
+		if (p->s.steps >= p->s.until || p->s.spent)
 			return REGION_WAIT;
+		p->s.steps++;
 		if (!p->cut) {
 			enum region_found found = region_cut(&p->s, &f->whole,
 			    p->cuts.items, p->cuts.n);
@@ -166,6 +152,10 @@ diff_run(struct prover *p, struct region *out)
 			if (found != REGION_SOME)
 				return found;
 			p->cut = true;
+		}
+		if (excess_bounds(p, &f->whole)) {
+			diff_drop(p);
+			continue;
 		}
 		if (f->at == p->minus.n) {
 			*out = f->whole;
@@ -175,8 +165,7 @@ diff_run(struct prover *p, struct region *out)
 		case REGION_WAIT:
 			return REGION_WAIT;
 		case REGION_NONE:
-			region_back(&p->s, f->mark);
-			p->frames.n--;
+			diff_drop(p);
 			break;
 		case REGION_SOME:
 			break;

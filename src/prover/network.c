@@ -6,7 +6,9 @@
  *	Ci - Cd - P1 - .. - Pn      no endpoint of the parent allows it, or
  *	Ci & Pd - Cd                an endpoint of the parent denies it
  *
- * for some i (and some Pd). Only boxes that may meet Ci are looked at. Of
+ * for some i (and some Pd). Both are unions of pieces, each with a plainest
+ * request, and the plainest of all is kept: it ends the act in which it is.
+ * Only boxes that may meet Ci are looked at. Of
  * those to take away, the ones that hold Ci in most dimensions come first: if
  * it is all of them, nothing is left and nothing was searched.
  */
@@ -27,27 +29,6 @@ struct candidate {
 	int open;         /* dimensions */
 	uint16_t literal; /* of one of them */
 };
-
-/* The terms of a region, of one box on top of another. */
-static enum region_found
-enter(struct prover *p, struct region *r, const struct box *b)
-{
-	struct region all = *r;
-	struct region_mark mark = region_mark(&p->s);
-
-	for (uint16_t i = 0; i < b->n; i++) {
-		const struct region_literal *l = box_literal(p, b, i);
-		enum region_found found =
-		    region_add(&p->s, &all, l, (enum region_mode)l->mode);
-
-		if (found != REGION_SOME) {
-			region_back(&p->s, mark);
-			return found;
-		}
-	}
-	*r = all;
-	return REGION_SOME;
-}
 
 /* Dimensions in which r may reach out of b, and a literal of b that says so;
  * -1: they are apart. */
@@ -273,7 +254,7 @@ enter_box(struct prover *p)
 		if (found != REGION_SOME)
 			return found;
 	}
-	return enter(p, &n->region, box_at_hand(n));
+	return box_enter(p, &n->region, box_at_hand(n));
 }
 
 /* --- stages: WAIT is "go on", in the stage that is set */
@@ -283,8 +264,11 @@ next_act(struct prover *p)
 {
 	struct network *n = &p->network;
 
+	if (p->excess.child)
+		return REGION_SOME;
 	if (n->act == ACTS)
 		return REGION_NONE;
+	p->s.steps++;
 	if (act_needed(p->q.child, n->act) && act_begin(p))
 		n->stage = NEXT_BOX;
 	else
@@ -298,6 +282,7 @@ next_box(struct prover *p)
 	struct network *n = &p->network;
 	enum region_found found;
 
+	p->s.steps++;
 	if (n->at == n->child.box.n && n->origin < p->q.child->allows.n) {
 		child_next(p);
 		return REGION_WAIT;
@@ -309,7 +294,8 @@ next_box(struct prover *p)
 	}
 	found = enter_box(p);
 	n->mark = region_mark(&p->s);
-	if (found == REGION_NONE) { /* it allows nothing */
+	if (found == REGION_NONE || /* it allows nothing */
+	    (found == REGION_SOME && excess_bounds(p, &n->region))) {
 		n->at++;
 	} else if (found == REGION_SOME) {
 		n->stage = ALLOWS;
@@ -321,17 +307,26 @@ next_box(struct prover *p)
 	return REGION_WAIT;
 }
 
+/* NONE: no piece is left. */
+static enum region_found
+next_piece(struct prover *p, const struct policy_box *deny)
+{
+	struct region left;
+	enum region_found found = diff_run(p, &left);
+
+	if (found == REGION_SOME &&
+	    excess_keep(p, &left, box_at_hand(&p->network)->origin, deny))
+		diff_drop(p);
+	return found == REGION_NONE ? found : REGION_WAIT;
+}
+
 static enum region_found
 on_allows(struct prover *p)
 {
 	struct network *n = &p->network;
-	struct region left;
-	enum region_found found = diff_run(p, &left);
 
-	if (found == REGION_SOME)
-		tell_network(p, &left, n->act, box_at_hand(n)->origin, NULL);
-	if (found != REGION_NONE)
-		return found;
+	if (next_piece(p, NULL) == REGION_WAIT)
+		return REGION_WAIT;
 	find_denies(p, box_at_hand(n));
 	n->stage = NEXT_DENY;
 	return REGION_WAIT;
@@ -344,6 +339,7 @@ next_deny(struct prover *p)
 	struct region both = n->region;
 	enum region_found found = REGION_NONE;
 
+	p->s.steps++;
 	if (n->deny == n->denies.n) {
 		n->at++;
 		n->stage = NEXT_BOX;
@@ -351,7 +347,7 @@ next_deny(struct prover *p)
 	}
 	region_back(&p->s, n->mark);
 	if (!hit_denies(p, box_at_hand(n), deny_at_hand(n)))
-		found = enter(p, &both, deny_at_hand(n));
+		found = box_enter(p, &both, deny_at_hand(n));
 	if (found == REGION_WAIT)
 		return found;
 	p->candidates.n = 0;
@@ -370,14 +366,9 @@ static enum region_found
 on_denies(struct prover *p)
 {
 	struct network *n = &p->network;
-	struct region left;
-	enum region_found found = diff_run(p, &left);
 
-	if (found == REGION_SOME)
-		tell_network(p, &left, n->act, box_at_hand(n)->origin,
-		    deny_at_hand(n)->origin);
-	if (found != REGION_NONE)
-		return found;
+	if (next_piece(p, deny_at_hand(n)->origin) == REGION_WAIT)
+		return REGION_WAIT;
 	n->deny++;
 	n->stage = NEXT_DENY;
 	return REGION_WAIT;
@@ -406,7 +397,6 @@ network_run(struct prover *p)
 			(void)region_run(&p->s);
 			continue;
 		}
-		p->s.steps++;
 		found = stages[p->network.stage](p);
 	}
 	return p->s.spent ? REGION_WAIT : found;

@@ -6,8 +6,9 @@
  *	A x B <= A' x B'   iff   A <= A' and B <= B'
  *
  * (no factor is empty), so the sections are judged alone and the verdict of
- * most weight is kept. An excess ends the proof; what is unsupported does not,
- * for there may be an excess elsewhere. A replay that disagrees ends it too.
+ * most weight is kept. An excess ends the proof, when no plainer one is left to
+ * look for or the budget has ended; what is unsupported does not, for there may
+ * be an excess elsewhere. A replay that disagrees ends it too.
  */
 #include <string.h>
 
@@ -78,11 +79,17 @@ prover_run(struct prover *p, uint64_t steps, struct prover_result *out)
 	p->s.until = p->s.steps + (steps < left ? steps : left);
 	if (p->stage == SMALL)
 		small_sections(p);
-	if (p->stage == NETWORK && p->result.verdict != PROVER_EXCEEDS &&
-	    network_run(p) == REGION_WAIT) {
-		if (!p->s.spent && p->s.steps < p->q.steps)
+	if (p->stage == NETWORK && p->result.verdict != PROVER_EXCEEDS) {
+		enum region_found found = network_run(p);
+
+		if (found == REGION_WAIT && !p->s.spent &&
+		    p->s.steps < p->q.steps)
 			return false;
-		(void)tell(p, PROVER_OUT_OF_BUDGET, POLICY_NETWORK);
+		p->result.shortest = found == REGION_SOME;
+		if (p->excess.child)
+			tell_network(p);
+		else if (found == REGION_WAIT)
+			(void)tell(p, PROVER_OUT_OF_BUDGET, POLICY_NETWORK);
 	}
 	p->stage = DONE;
 	p->result.steps = p->s.steps;

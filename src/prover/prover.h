@@ -25,8 +25,8 @@ enum {
 	PROVER_STEPS = 3000000, /* at most 100 ms */
 	PROVER_ARENA = 8 << 20, /* what a proof may take of its arena */
 	PROVER_TICK = 300000,   /* steps of prover_run() that take 10 ms */
-	PROVER_PAIRS = 64,      /* query pairs of a witness */
-	PROVER_CAUSE = 320,     /* bytes of a text of a result */
+	PROVER_PAIRS = 64,  /* query pairs of a witness; more: OUT_OF_BUDGET */
+	PROVER_CAUSE = 320, /* bytes of a text of a result */
 	PROVER_PLACE = 200,
 };
 
@@ -100,10 +100,12 @@ struct prover_result {
 	enum policy_section section; /* not of WITHIN */
 	enum prover_code code;       /* of UNSUPPORTED */
 	char place[PROVER_PLACE];    /* of UNSUPPORTED: what cannot be judged */
-	struct prover_witness witness; /* of EXCEEDS */
-	char child[PROVER_CAUSE];      /* why the child permits it */
-	char parent[PROVER_CAUSE];     /* why the parent does not */
-	char hint[PROVER_CAUSE];       /* what to write instead */
+	struct prover_witness
+	    witness;   /* of EXCEEDS: the plainest, see plain.c */
+	bool shortest; /* of it: certain; else the budget ended the search */
+	char child[PROVER_CAUSE];  /* why the child permits it */
+	char parent[PROVER_CAUSE]; /* why the parent does not */
+	char hint[PROVER_CAUSE];   /* what to write instead */
 	uint64_t steps;
 };
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said of an excess. The witness is made plain: dimension by dimension
- * the plainest value of the child's own box is tried, and a query without a
- * pair, and kept if both evaluators' worlds still differ there. The cause at
+ * What is said of an excess, once the second evaluator has agreed. The cause at
  * the parent is the endpoint that comes nearest to letting it pass, by
  *
  *	host and port < program < address < kind < rule < use
@@ -58,92 +56,6 @@ is_excess(struct prover *p, const struct prover_witness *w)
 {
 	return replay_network(replay_of(p, p->q.child), w) &&
 	    !replay_network(replay_of(p, p->q.parent), w) && p->replay.fuel > 0;
-}
-
-/* --- the witness */
-
-static void
-value_put(struct prover_witness *w, enum region_dim dim,
-    const struct region_value *v)
-{
-	switch ((int)dim) {
-	case REGION_HOST:
-		w->host = v->s;
-		break;
-	case REGION_PORT:
-		w->port = (uint16_t)v->a.low;
-		break;
-	case REGION_PATH:
-		if (w->act != POLICY_ACT_OPAQUE)
-			w->path = v->s;
-		break;
-	case REGION_METHOD:
-		if (w->act == POLICY_ACT_HTTP)
-			w->method = v->s;
-		break;
-	case REGION_PROGRAM:
-		w->program = v->s;
-		break;
-	case REGION_ADDRESS:
-		w->address = v->a;
-		break;
-	case REGION_USE:
-		w->use = v->use;
-		w->use_of = v->of;
-		break;
-	default:
-		break;
-	}
-}
-
-static bool
-witness_make(struct prover *p, const struct region *r, enum act act,
-    struct prover_witness *w)
-{
-	memset(w, 0, sizeof(*w));
-	w->act = act_public(act);
-	for (int dim = 0; dim < REGION_DIMS; dim++)
-		value_put(w, (enum region_dim)dim,
-		    region_value(&p->s, r->value[dim]));
-	if (act == ACT_RPC || act == ACT_METHOD)
-		w->method = region_value(&p->s, r->value[REGION_RPC])->s;
-	if (act == ACT_CALL) {
-		w->method = SPAN_LIT("tools/call");
-		w->tool = region_value(&p->s, r->value[REGION_TOOL])->s;
-	}
-	return region_query(&p->s, r, w->query, PROVER_PAIRS, &w->query_n);
-}
-
-/* The plainest values of the child's box, where they still do. */
-static void
-witness_plain(struct prover *p, const struct region *left,
-    enum policy_host_kind kind, struct prover_witness *w)
-{
-	const struct region *box = &p->network.region;
-	bool named = kind == POLICY_HOST_NAME || kind == POLICY_HOST_GLOB;
-
-	for (int dim = 0; dim < REGION_DIMS; dim++) {
-		struct prover_witness tried = *w;
-
-		/* A host that is an address is dialled at it: leave both. */
-		if (box->value[dim] == left->value[dim] ||
-		    p->replay.fuel < FUEL / 2 ||
-		    (!named && (dim == REGION_HOST || dim == REGION_ADDRESS)))
-			continue;
-		value_put(&tried, (enum region_dim)dim,
-		    region_value(&p->s, box->value[dim]));
-		if (is_excess(p, &tried))
-			*w = tried;
-	}
-	for (size_t i = w->query_n; i-- > 0 && p->replay.fuel > FUEL / 2;) {
-		struct prover_witness tried = *w;
-
-		tried.query_n--;
-		memmove(tried.query + i, tried.query + i + 1,
-		    (tried.query_n - i) * sizeof(tried.query[0]));
-		if (is_excess(p, &tried))
-			*w = tried;
-	}
 }
 
 /* --- causes */
@@ -286,29 +198,23 @@ say_denied(struct prover *p, const struct policy_box *deny)
 }
 
 void
-tell_network(struct prover *p, const struct region *r, enum act act,
-    const struct policy_box *child, const struct policy_box *deny)
+tell_network(struct prover *p)
 {
 	struct prover_result *out = &p->result;
-	struct prover_witness w;
+	const struct policy_box *child = p->excess.child;
 	char text[PROVER_CAUSE / 2];
 	char rule[48];
 
-	if (!witness_make(p, r, act, &w)) {
-		p->s.spent = true;
-		return;
-	}
 	(void)tell(p, PROVER_EXCEEDS, POLICY_NETWORK);
-	if (!replay_check(p, is_excess(p, &w)))
+	excess_witness(&p->excess, &out->witness);
+	if (!replay_check(p, is_excess(p, &out->witness)))
 		return;
-	witness_plain(p, r, child->endpoint->host.kind, &w);
-	out->witness = w;
 	endpoint_say(child->entry, child->endpoint, text, sizeof(text));
 	rule_say(child, rule, sizeof(rule));
 	(void)text_fmt(out->child, sizeof(out->child), "%s allows it (%s)",
 	    text, rule);
-	if (deny)
-		say_denied(p, deny);
+	if (p->excess.deny)
+		say_denied(p, p->excess.deny);
 	else
 		say_nearest(p);
 }

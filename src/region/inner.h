@@ -4,6 +4,7 @@
  *
  *	universe.c  the strings that requests may have
  *	pool.c      memory
+ *	plain.c     which of two values is plainer
  *	inside.c    values and sets in sets, as far as is seen at once
  *	sets.c      sets of values of one dimension, each with a number
  *	search.c    strings: the shortest one in some sets and not in others
@@ -34,6 +35,20 @@ bool universe_accepts(enum region_dim dim, unsigned u);
 bool universe_after_slash(unsigned u);
 size_t universe_longest(enum region_dim dim);
 bool tool_byte_is_strict(uint8_t c);
+
+/* --- plain.c */
+
+enum {
+	PLAIN_METHODS = 10,
+	PLAIN_PORTS = 2,
+	PLAIN_ADDRESSES = 6,
+};
+/* From the plainest on. */
+extern const char plain_bytes[];
+extern const char *const plain_methods[PLAIN_METHODS];
+extern const struct policy_address plain_ports[PLAIN_PORTS];
+extern const struct policy_address plain_addresses[PLAIN_ADDRESSES];
+struct span plainest(enum region_dim dim);
 
 /* --- sets.c */
 

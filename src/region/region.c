@@ -24,6 +24,10 @@
 
 #include "region/inner.h"
 
+enum {
+	SOMES_MOST = 5, /* of one key, to be shared out among values */
+};
+
 struct region_mark
 region_mark(const struct region_solver *p)
 {
@@ -94,24 +98,39 @@ struct pairs {
 	size_t n;
 };
 
+/* In the order of keys, and of the values of a key. */
 static void
 pair_add(struct region_solver *p, struct pairs *w, uint16_t key, uint32_t value)
 {
-	struct policy_pair pair = { ((struct span *)p->keys.items)[key],
-		region_value(p, value)->s };
+	struct span name = ((struct span *)p->keys.items)[key];
+	const struct region_value *v = region_value(p, value);
+	size_t at = w->n;
 
-	for (size_t i = 0; w && i < w->n; i++)
-		if (span_equal(w->pair[i].key, pair.key) &&
-		    span_equal(w->pair[i].value, pair.value))
-			return;
-	if (w && w->n < w->room)
-		w->pair[w->n++] = pair;
+	if (w->n == w->room) {
+		p->spent = true;
+		return;
+	}
+	for (; at > 0 && w->pair[at - 1].key.ptr == name.ptr; at--) {
+		struct region_value before = { .s = w->pair[at - 1].value };
+
+		if (region_compare(REGION_QUERY, &before, v) <= 0)
+			break;
+		w->pair[at] = w->pair[at - 1];
+	}
+	w->pair[at] = (struct policy_pair){ name, v->s };
+	w->n++;
 }
 
-/* A value of that key that fulfils its term `some` too; 0: no such term. */
+/* Some of the SOME terms of a key: one by its number, or by their order. */
+struct somes {
+	uint32_t one;
+	uint32_t mask;
+};
+
+/* A value of that key that fulfils those SOME terms too. */
 static enum region_found
 solve_key(struct region_solver *p, const struct region *r, uint16_t key,
-    uint32_t some, uint32_t *value)
+    struct somes of, uint32_t *value)
 {
 	p->in.n = p->out.n = 0;
 	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
@@ -119,48 +138,149 @@ solve_key(struct region_solver *p, const struct region *r, uint16_t key,
 		bool in = t->mode == REGION_ALL_IN || t->mode == REGION_SOME_IN;
 
 		p->steps++;
-		if (t->key == key && t->mode != REGION_ABSENT &&
-		    (!is_some(t->mode) || i == some) &&
-		    !(in && t->set == REGION_ALL))
+		if (t->key != key || t->mode == REGION_ABSENT)
+			continue;
+		if (is_some(t->mode)) {
+			bool taken = i == of.one || (of.mask & 1);
+
+			of.mask >>= 1;
+			if (!taken)
+				continue;
+		}
+		if (!(in && t->set == REGION_ALL))
 			side_add(p, in ? &p->in : &p->out, t->set);
 	}
 	return solve(p, REGION_QUERY, value);
 }
 
-/* All terms of the key can be fulfilled; what does is added to w. */
+/* All terms of the key can be fulfilled; how many there are with SOME. */
 static enum region_found
 key_check(struct region_solver *p, const struct region *r, uint16_t key,
-    struct pairs *w)
+    uint32_t *somes, bool *present)
 {
 	bool absent = false;
-	bool present = false;
-	bool some = false;
 	enum region_found found = REGION_SOME;
-	uint32_t value = 0;
+	uint32_t value;
 
+	*somes = 0;
+	*present = false;
 	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
 
 		if (t->key != key)
 			continue;
 		absent = absent || t->mode == REGION_ABSENT;
-		present = present || t->mode == REGION_ALL_IN;
+		*present = *present || t->mode == REGION_ALL_IN;
 		if (!is_some(t->mode))
 			continue;
-		some = true;
-		found = solve_key(p, r, key, i, &value);
+		++*somes;
+		found = solve_key(p, r, key, (struct somes){ i, 0 }, &value);
 		if (found != REGION_SOME)
 			return found;
-		pair_add(p, w, key, value);
 	}
 	if (absent)
-		return present || some ? REGION_NONE : REGION_SOME;
-	if (present && !some) {
-		found = solve_key(p, r, key, 0, &value);
+		return *present || *somes ? REGION_NONE : REGION_SOME;
+	if (*present && *somes == 0)
+		found = solve_key(p, r, key, (struct somes){ 0 }, &value);
+	return found;
+}
+
+/*
+ * The least values for n SOME terms of a key: one value may do for some of
+ * them. best(T) = min over G <= T of alone(G) + best(T - G).
+ */
+static enum region_found
+values_least(struct region_solver *p, const struct region *r, uint16_t key,
+    uint32_t n, struct pairs *w)
+{
+	struct {
+		uint32_t value;
+		uint32_t group; /* that it begins with */
+		size_t alone;
+		size_t all;
+	} best[1 << SOMES_MOST];
+	const size_t never = SIZE_MAX / 2;
+	size_t fixed = ((struct span *)p->keys.items)[key].len + 2;
+
+	best[0].all = 0;
+	for (uint32_t t = 1; t < 1u << n; t++) {
+		enum region_found found = solve_key(p, r, key,
+		    (struct somes){ 0, t }, &best[t].value);
+
+		if (found == REGION_WAIT)
+			return found;
+		best[t].alone = best[t].all = never;
+		best[t].group = t;
+		if (found == REGION_SOME)
+			best[t].alone = best[t].all = fixed +
+			    region_weight(region_value(p, best[t].value)->s);
+		for (uint32_t g = (t - 1) & t; g; g = (g - 1) & t)
+			if (best[g].alone + best[t ^ g].all < best[t].all) {
+				best[t].all = best[g].alone + best[t ^ g].all;
+				best[t].group = g;
+			}
+	}
+	for (uint32_t t = (1u << n) - 1; t; t ^= best[t].group)
+		pair_add(p, w, key, best[best[t].group].value);
+	return REGION_SOME;
+}
+
+/* A pair of w does for that term. */
+static bool
+is_shown(struct region_solver *p, const struct term *t, const struct pairs *w,
+    size_t from)
+{
+	for (size_t i = from; i < w->n; i++)
+		if (set_holds(p, t->set,
+			&(struct region_value){ .s = w->pair[i].value }) ==
+		    (t->mode == REGION_SOME_IN))
+			return true;
+	return false;
+}
+
+/* For many SOME terms, or none: few values, not always the fewest. */
+static enum region_found
+values_few(struct region_solver *p, const struct region *r, uint16_t key,
+    bool none, struct pairs *w)
+{
+	size_t from = w->n;
+	uint32_t value = 0;
+	enum region_found found = REGION_SOME;
+
+	if (none) {
+		found = solve_key(p, r, key, (struct somes){ 0 }, &value);
+		if (found == REGION_SOME)
+			pair_add(p, w, key, value);
+		return found;
+	}
+	for (uint32_t i = r->head[REGION_QUERY]; i && found == REGION_SOME;
+	     i = term_at(p, i)->next) {
+		const struct term *t = term_at(p, i);
+
+		if (t->key != key || !is_some(t->mode) ||
+		    is_shown(p, t, w, from))
+			continue;
+		found = solve_key(p, r, key, (struct somes){ i, 0 }, &value);
 		if (found == REGION_SOME)
 			pair_add(p, w, key, value);
 	}
 	return found;
+}
+
+/* What fulfils the terms of the key, to w. */
+static enum region_found
+key_spell(struct region_solver *p, const struct region *r, uint16_t key,
+    struct pairs *w)
+{
+	uint32_t somes;
+	bool present;
+	enum region_found found = key_check(p, r, key, &somes, &present);
+
+	if (found != REGION_SOME || (somes == 0 && !present))
+		return found;
+	return somes > 0 && somes <= SOMES_MOST
+	    ? values_least(p, r, key, somes, w)
+	    : values_few(p, r, key, somes == 0, w);
 }
 
 bool
@@ -175,11 +295,11 @@ region_query(struct region_solver *p, const struct region *r,
 		for (uint32_t i = r->head[REGION_QUERY]; i && !asked;
 		     i = term_at(p, i)->next)
 			asked = term_at(p, i)->key == k;
-		if (asked && key_check(p, r, (uint16_t)k, &w) != REGION_SOME)
+		if (asked && key_spell(p, r, (uint16_t)k, &w) != REGION_SOME)
 			return false;
 	}
 	*n = w.n;
-	return true;
+	return !p->spent;
 }
 
 static enum region_found
@@ -188,10 +308,12 @@ query_add(struct region_solver *p, struct region *r,
 {
 	uint32_t head = r->head[REGION_QUERY];
 	uint32_t mark = p->terms.n;
+	uint32_t somes;
+	bool present;
 	enum region_found found = REGION_WAIT;
 
 	if (term_add(p, &r->head[REGION_QUERY], l, mode))
-		found = key_check(p, r, l->key, NULL);
+		found = key_check(p, r, l->key, &somes, &present);
 	if (found == REGION_SOME)
 		return found;
 	r->head[REGION_QUERY] = head;

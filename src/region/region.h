@@ -146,7 +146,16 @@ struct region_value {
 	const struct policy_capabilities *of;
 };
 
-/* Lists of terms, and per dimension a value that fulfils them. */
+/* -1, 0, 1: a is plainer, they are equal, b is. */
+int region_compare(enum region_dim dim, const struct region_value *a,
+    const struct region_value *b);
+/* How long a string is to read: its bytes; of none at all, the most. */
+enum {
+	REGION_WEIGHT_EMPTY = 1 << 16,
+};
+size_t region_weight(struct span s);
+
+/* Lists of terms, and per dimension the plainest value that fulfils them. */
 struct region {
 	uint32_t head[REGION_DIMS];
 	uint32_t value[REGION_DIMS];
@@ -186,7 +195,8 @@ bool region_apart(struct region_solver *p, const struct region *r,
     const struct region_literal *l);
 const struct region_value *region_value(const struct region_solver *p,
     uint32_t id);
-/* A query that fulfils r, at most `room` pairs of it. False: WAIT. */
+/* The shortest query that fulfils r, at most `room` pairs. False: WAIT; or p is
+ * spent, as when it needs more pairs. */
 bool region_query(struct region_solver *p, const struct region *r,
     struct policy_pair *pair, size_t room, size_t *n);
 

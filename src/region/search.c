@@ -79,10 +79,6 @@ struct region_search {
 	size_t scratch_used;
 };
 
-static const char byte_order[] =
-    "abcdefghijklmnopqrstuvwxyz0123456789-_.ABCDEFGHIJKLMNOPQRSTUVWXYZ~/"
-    "!$&'()*+,=:@%?# \"<>[]\\^`{|};";
-
 /* --- alphabet */
 
 static void
@@ -122,7 +118,7 @@ alphabet_make(struct region_search *s, const struct region_solver *p)
 	if (s->dim == REGION_TOOL && s->special != FREE)
 		add_all(named, " ?");
 	s->classes = 0;
-	for (const char *c = byte_order; *c; c++) {
+	for (const char *c = plain_bytes; *c; c++) {
 		if (!named[(uint8_t)*c] && other)
 			continue;
 		other = other || !named[(uint8_t)*c];
@@ -307,8 +303,7 @@ begin(struct region_search *s, struct region_solver *p)
 	}
 	close_row(s, s->rows);
 	s->nodes[0] = (struct node){ .universe = (uint8_t)universe_start() };
-	s->slots[row_hash(s->rows, s->words, s->nodes[0].universe) &
-	    (s->slots_n - 1)] = 1;
+	/* Not among the slots: what leads back to it is a string, it is none. */
 	s->n = 1;
 	s->at = 0;
 	return true;

@@ -43,15 +43,6 @@ value_add(struct region_solver *p, struct region_value v)
 void
 region_solver_init(struct region_solver *p, struct arena *a, size_t most)
 {
-	static const char *const plainest[REGION_DIMS] = {
-		[REGION_HOST] = "a",
-		[REGION_PATH] = "/",
-		[REGION_METHOD] = "GET",
-		[REGION_RPC] = "a",
-		[REGION_TOOL] = "a",
-		[REGION_PROGRAM] = "/a",
-	};
-
 	memset(p, 0, sizeof(*p));
 	p->arena = a;
 	p->arena_from = a->used;
@@ -68,7 +59,7 @@ region_solver_init(struct region_solver *p, struct arena *a, size_t most)
 	(void)region_pool_add(p, &p->values);
 	for (size_t i = 0; i < REGION_DIMS; i++)
 		(void)value_add(p,
-		    (struct region_value){ .s = span_str(plainest[i]) });
+		    (struct region_value){ .s = plainest((enum region_dim)i) });
 }
 
 uint16_t
@@ -127,7 +118,7 @@ solve_finite(struct region_solver *p, enum region_dim dim, const struct set *of,
 	for (uint32_t i = 0; i < of->n; i++) {
 		struct region_value v = { .s = of->glob[i]->text };
 
-		if (found == REGION_SOME && v.s.len >= best->s.len)
+		if (found == REGION_SOME && region_compare(dim, &v, best) >= 0)
 			continue;
 		if (!fits(p, &v) ||
 		    !(of->is_address || region_universe_holds(dim, v.s)))
@@ -142,11 +133,8 @@ solve_finite(struct region_solver *p, enum region_dim dim, const struct set *of,
 static enum region_found
 solve_method(struct region_solver *p, struct region_value *v)
 {
-	static const char *const plain[] = { "GET", "POST", "DELETE", "PUT",
-		"PATCH", "HEAD", "OPTIONS", "TRACE", "CONNECT", "X-PROBE" };
-
-	for (size_t i = 0; i < NELEM(plain); i++) {
-		v->s = span_str(plain[i]);
+	for (size_t i = 0; i < PLAIN_METHODS; i++) {
+		v->s = span_str(plain_methods[i]);
 		if (fits(p, v))
 			return REGION_SOME;
 	}
@@ -187,16 +175,13 @@ static enum region_found
 solve_ranges(struct region_solver *p, enum region_dim dim,
     struct region_value *best)
 {
-	const struct policy_address plain[] = { policy_address_v4(0x01010101),
-		policy_address_v4(0x0a000001), policy_address_v4(0xac100001),
-		policy_address_v4(0xc0a80001), policy_address_v4(0x64400001),
-		{ 0xfd00000000000000, 1 } };
-	const struct policy_address ports[] = { { 0, 443 }, { 0, 80 } };
 	bool is_port = dim == REGION_PORT;
+	size_t n = is_port ? PLAIN_PORTS : PLAIN_ADDRESSES;
 	enum region_found found = REGION_NONE;
 
-	for (size_t i = 0; i < (is_port ? NELEM(ports) : NELEM(plain)); i++) {
-		try_point(p, is_port ? ports[i] : plain[i], best, &found);
+	for (size_t i = 0; i < n; i++) {
+		try_point(p, is_port ? plain_ports[i] : plain_addresses[i],
+		    best, &found);
 		if (found == REGION_SOME)
 			return found;
 	}

@@ -6,28 +6,23 @@
  * some policies of a family; every pair of a pool is proved, and
  *
  *	WITHIN    no request of the world is an excess
- *	EXCEEDS   its witness is one, says the policies' own evaluator
+ *	EXCEEDS   its witness is one, says the policies' own evaluator, and no
+ *	          request of the world that is one too is plainer
  *
  * NACRE_SEED gives other policies, NACRE_POOLS more of them.
  */
 #include "../lib/short.h"
 #include "../lib/unit.h"
+#include "../lib/worlds.h"
 #include "base/base.h"
 #include "policy/policy.h"
 #include "prover/prover.h"
 
 enum {
 	POOL = 64,
-	REQUESTS = 1 << 14,
 	WORDS = REQUESTS / 64,
 	TEXT = 1 << 16,
 	LINES = 12,
-};
-
-struct world {
-	struct policy_request request[REQUESTS];
-	size_t n;
-	struct arena arena;
 };
 
 struct member {
@@ -42,474 +37,11 @@ static bool within[POOL][POOL];
 static struct arena policies;
 static struct arena proofs;
 static struct yaml_errors errors;
-static uint64_t seed;
 static size_t pairs;
 static size_t withins;
 static size_t longest;
 
-/* --- chance */
-
-static uint32_t
-chance(uint32_t n)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 33) % n;
-}
-
-#define PICK(list) (list)[chance(NELEM(list))]
-
-struct text {
-	char *to;
-	size_t n;
-	size_t size;
-};
-
-static void add(struct text *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void
-add(struct text *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(t->to + t->n, t->size - t->n, fmt, ap);
-	va_end(ap);
-	assert_true(n >= 0 && (size_t)n < t->size - t->n);
-	t->n += (size_t)n;
-}
-
-/* --- worlds */
-
-static struct span
-text_span(const char *s)
-{
-	return arena_dup(&world.arena, span_str(s));
-}
-
-static const struct span *
-program(const char *s)
-{
-	struct span *p = arena_get(&world.arena, sizeof(*p));
-
-	*p = span_str(s);
-	return p;
-}
-
-static struct policy_request *
-request(void)
-{
-	static const char *const who[] = { "/a" };
-	struct policy_request *r = &world.request[world.n++];
-
-	assert_true(world.n < REQUESTS);
-	*r = (struct policy_request){ .programs = program(who[0]),
-		.programs_n = 1,
-		.host = SPAN_LIT("h.x.y"),
-		.port = 1,
-		.address = policy_address_v4(0x01010101) };
-	return r;
-}
-
-/* All canonical paths over a few letters. */
-static size_t
-all_paths(const char *letters, size_t longest_path, struct span *out,
-    size_t most)
-{
-	char at[16] = "/";
-	size_t base = strlen(letters);
-	size_t n = 0;
-
-	for (size_t len = 1; len <= longest_path; len++) {
-		size_t count = 1;
-
-		for (size_t i = 1; i < len; i++)
-			count *= base;
-		for (size_t k = 0; k < count; k++) {
-			size_t left = k;
-			bool ok = true;
-
-			for (size_t i = 1; i < len; i++, left /= base)
-				at[i] = letters[left % base];
-			at[len] = '\0';
-			for (size_t i = 1; i < len; i++)
-				ok = ok && !(at[i] == '/' && at[i - 1] == '/');
-			if (ok && n < most)
-				out[n++] = text_span(at);
-		}
-	}
-	return n;
-}
-
-/* --- family: methods and paths of one host */
-
-static const char *const paths[] = { "/", "/a", "/b", "/a/b", "/*", "/a/*",
-	"/*/b", "/**", "**", "/a/**", "/**/b", "/a/**/b", "/a*", "/*b", "/a*b",
-	"/*/*", "/a/*/b", "/**/a/**", "**/b", "/b/**", "/*a*", "/ab/*" };
-static const char *const methods[] = { "GET", "HEAD", "POST", "*", "*" };
-
-static void
-rest_world(void)
-{
-	static const char *const verbs[] = { "GET", "HEAD", "POST", "X" };
-	struct span list[512];
-	size_t n = all_paths("ab/", 7, list, 500);
-
-	list[n++] = text_span("/a%2Fb");
-	list[n++] = text_span("/b/%2F");
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < NELEM(verbs); k++) {
-			struct policy_request *r = request();
-
-			r->act = POLICY_ACT_HTTP;
-			r->method = span_str(verbs[k]);
-			r->path = list[i];
-		}
-}
-
-static void
-add_rules(struct text *t, const char *before, uint32_t n)
-{
-	add(t, " %s[", before);
-	for (uint32_t i = 0; i < n; i++)
-		add(t, "%s%s %s", i ? "; " : "", PICK(methods), PICK(paths));
-	add(t, "]");
-}
-
-static void
-rest_line(struct text *t)
-{
-	add(t, "/a>h.x.y:1 R");
-	if (chance(8) == 0)
-		add(t, " path=%s", PICK(paths));
-	if (chance(10) == 0)
-		add(t, " enc");
-	add_rules(t, "", 1 + chance(4));
-	if (chance(2) == 0)
-		add_rules(t, "!", 1 + chance(3));
-}
-
-/* --- family: programs, hosts, ports, addresses */
-
-static const char *const programs[] = { "/a", "/b", "/*", "/**", "/a/*",
-	"/a/**", "/**/a", "/a,/b", "/*,/*/**", "/a/a,/a/b", "/*/a" };
-static const char *const hosts[] = { "x.y", "a.x.y", "b.x.y", "*.x.y", "**.x.y",
-	"a*.x.y", "*b.x.y", "*.a.x.y", "*.*.x.y", "**.a.x.y", "a.*.x.y",
-	"a*b.x.y", "-", "10.0.0.1", "1.1.1.1" };
-static const char *const ports[] = { "1", "2", "1,2", "1,2,3", "3" };
-static const char *const sets[] = { "public", "any", "10.0.0.0/8", "10.0.0.0/9",
-	"10.128.0.0/9", "1.0.0.0/8", "1.0.0.0/8,10.0.0.0/8", "fd10::/16" };
-
-static size_t
-all_hosts(struct span *out)
-{
-	static const char *const labels[] = { "a", "b", "ab", "ba", "c", "aa" };
-	char text[64];
-	size_t n = 0;
-
-	out[n++] = text_span("x.y");
-	out[n++] = text_span("z");
-	out[n++] = text_span("10.0.0.1");
-	out[n++] = text_span("1.1.1.1");
-	for (size_t i = 0; i < NELEM(labels); i++) {
-		assert_true(text_fmt(text, sizeof(text), "%s.x.y", labels[i]));
-		out[n++] = text_span(text);
-		for (size_t k = 0; k < NELEM(labels); k++) {
-			assert_true(text_fmt(text, sizeof(text), "%s.%s.x.y",
-			    labels[i], labels[k]));
-			out[n++] = text_span(text);
-		}
-	}
-	out[n++] = text_span("a.b.c.x.y");
-	return n;
-}
-
-static void
-place_world(void)
-{
-	static const char *const who[] = { "/a", "/b", "/a/a", "/a/b", "/c/a",
-		"/a/c/a", "/c" };
-	static const uint32_t v4[] = { 0x01010101, 0x02020202, 0x0a000001,
-		0x0ac80001 };
-	struct span name[64];
-	size_t n = all_hosts(name);
-
-	for (size_t i = 0; i < n * NELEM(who) * NELEM(v4) * 3; i++) {
-		struct policy_request *r;
-		struct policy_address is;
-		struct policy_address at =
-		    policy_address_v4(v4[i / 3 % NELEM(v4)]);
-		struct span host = name[i / 3 / NELEM(v4) % n];
-
-		/* A host that is an address is dialled at it. */
-		if (policy_address_parse(host, &is) &&
-		    policy_address_compare(is, at) != 0)
-			continue;
-		r = request();
-		r->programs = program(who[i / 3 / NELEM(v4) / n]);
-		r->host = host;
-		r->port = (uint16_t)(1 + i % 3);
-		r->address = at;
-		r->act = POLICY_ACT_OPAQUE;
-	}
-}
-
-static void
-place_line(struct text *t)
-{
-	const char *host = PICK(hosts);
-	bool address = host[0] >= '0' && host[0] <= '9';
-
-	add(t, "%s>%s:%s", PICK(programs), host, PICK(ports));
-	if (host[0] == '-' || (!address && chance(3) == 0))
-		add(t, " ips=%s", PICK(sets));
-}
-
-/* --- family: queries */
-
-static const char *const values[] = { "a", "b", "*", "a*", "*b", "a|b", "c|a*",
-	"ab", "*a*" };
-
-static void
-query_world(void)
-{
-	static const char *const value[] = { "a", "b", "ab", "c" };
-	static const char *const verbs[] = { "GET", "POST" };
-
-	for (uint32_t bits = 0; bits < 1 << 8; bits++)
-		for (size_t k = 0; k < 4; k++) {
-			struct policy_request *r = request();
-			struct policy_pair *q =
-			    arena_get(&world.arena, 8 * sizeof(*q));
-
-			for (uint32_t i = 0; i < 8; i++)
-				if (bits >> i & 1)
-					q[r->query_n++] = (struct policy_pair){
-						text_span(i < 4 ? "k" : "m"),
-						text_span(value[i % 4])
-					};
-			r->act = POLICY_ACT_HTTP;
-			r->query = q;
-			r->path = text_span(k & 1 ? "/s" : "/t");
-			r->method = span_str(verbs[k / 2]);
-		}
-}
-
-static void
-add_query(struct text *t)
-{
-	uint32_t which = chance(4);
-
-	if (which == 3)
-		return;
-	add(t, " {");
-	if (which != 1)
-		add(t, "k=%s", PICK(values));
-	if (which == 2)
-		add(t, ",");
-	if (which != 0)
-		add(t, "m=%s", PICK(values));
-	add(t, "}");
-}
-
-static void
-query_line(struct text *t)
-{
-	static const char *const where[] = { "/s", "/t", "**" };
-
-	add(t, "/a>h.x.y:1 R");
-	for (uint32_t deny = 0; deny < 2; deny++) {
-		uint32_t n = deny ? chance(4) : 1 + chance(4);
-
-		add(t, n ? deny ? " ![" : " [" : "");
-		for (uint32_t i = 0; i < n; i++) {
-			add(t, "%s%s %s", i ? "; " : "",
-			    chance(2) ? "GET" : "*", PICK(where));
-			add_query(t);
-		}
-		add(t, n ? "]" : "");
-	}
-}
-
-/* --- family: protocols */
-
-static void
-kind_world(void)
-{
-	static const char *const rpc[] = { "tools/call", "tools/list", "ping",
-		"a", "ab" };
-	static const char *const tool[] = { "a", "b", "ab", "a b", "" };
-	static const char *const where[] = { "/a", "/b", "/c" };
-	static const char *const verbs[] = { "GET", "POST", "X" };
-
-	for (size_t i = 0; i < NELEM(where) * 8; i++) {
-		enum policy_act act = (enum policy_act)(i % 8);
-		bool named = act == POLICY_ACT_RPC || act == POLICY_ACT_MCP;
-		size_t n = named             ? NELEM(rpc)
-		    : act == POLICY_ACT_HTTP ? NELEM(verbs)
-					     : 1;
-
-		for (size_t k = 0; k < n; k++)
-			for (size_t j = 0; j < (named && k == 0 ? 5 : 1); j++) {
-				struct policy_request *r = request();
-
-				r->act = act;
-				r->path = span_str(act == POLICY_ACT_OPAQUE
-					? ""
-					: where[i / 8]);
-				if (named)
-					r->method = span_str(rpc[k]);
-				if (act == POLICY_ACT_HTTP)
-					r->method = span_str(verbs[k]);
-				if (act == POLICY_ACT_MCP && k == 0)
-					r->tool = span_str(tool[j]);
-			}
-	}
-}
-
-static void
-add_list(struct text *t, const char *before, const char *const *list, size_t n,
-    uint32_t count)
-{
-	add(t, " %s[", before);
-	for (uint32_t i = 0; i < count; i++)
-		add(t, "%s%s", i ? "; " : "", list[chance((uint32_t)n)]);
-	add(t, "]");
-}
-
-static void
-kind_line(struct text *t)
-{
-	static const char *const scopes[] = { "/a", "/b", "/*", "**", "/c" };
-	static const char *const socket[] = { "GET /a", "GET **", "GET /b",
-		"WEBSOCKET_TEXT /a", "WEBSOCKET_TEXT **", "* /a", "* **" };
-	static const char *const rpc[] = { "ping", "a", "a*", "*", "tools/*" };
-	static const char *const mcp[] = { "ping", "a*", "*", "tools/*",
-		"tools/call", "tools/list" };
-	static const char *const calls[] = { "tools/call tool=a",
-		"tools/call tool=a*", "tools/call tool=a|b", "ping",
-		"tools/call tool=b" };
-	static const char *const rest[] = { "GET **", "POST **", "* /a", "* **",
-		"GET /b", "POST /a" };
-	uint32_t kind = chance(9);
-	bool deny = chance(2) == 0;
-	uint32_t n = 1 + chance(3);
-	bool audit = chance(8) == 0;
-
-	add(t, "/a>h.x.y:1");
-	if (kind == 0)
-		return; /* opaque */
-	if (chance(2))
-		add(t, " path=%s", PICK(scopes));
-	if (kind <= 2) {
-		add(t, audit ? " Ra" : " R");
-		add_list(t, "", rest, NELEM(rest), n);
-		if (deny)
-			add_list(t, "!", rest, NELEM(rest), 1);
-	} else if (kind <= 4) {
-		add(t, audit ? " Wa" : " W");
-		add_list(t, "", socket, NELEM(socket), n + 1);
-		if (deny)
-			add_list(t, "!", socket, NELEM(socket), 1);
-	} else if (kind <= 5) {
-		add(t, audit ? " Ja" : " J");
-		add_list(t, "", rpc, NELEM(rpc), n);
-		if (deny)
-			add_list(t, "!", rpc, NELEM(rpc), 1);
-	} else {
-		const char *const *list = chance(2) ? mcp : calls;
-		size_t most = list == mcp ? NELEM(mcp) : NELEM(calls);
-
-		add(t, audit ? " Ma" : " M");
-		if (chance(4) == 0)
-			add(t, " all");
-		if (list == mcp && chance(4) == 0)
-			add(t, " loose");
-		add_list(t, "", list, most, n);
-		if (deny)
-			add_list(t, "!", calls, NELEM(calls), 1);
-	}
-}
-
-/* --- family: everything at once, and what endpoints may do */
-
-static void
-mixed_line(struct text *t)
-{
-	static const char *const can[] = { "", "", "", " ws", " body", " un",
-		" bind=A", " bind=B", " sign=s3", " enc" };
-
-	place_line(t);
-	if (chance(4) == 0) {
-		add(t, "%s", chance(3) ? "" : " un");
-		return;
-	}
-	add(t, "%s R", PICK(can));
-	if (chance(6) == 0)
-		add(t, " path=%s", PICK(paths));
-	add_rules(t, "", 1 + chance(2));
-	if (chance(2) == 0)
-		add_rules(t, "!", 1 + chance(2));
-}
-
-static void
-mixed_world(void)
-{
-	static const char *const who[] = { "/a", "/b", "/a/b" };
-	static const char *const name[] = { "x.y", "a.x.y", "c.x.y", "a.a.x.y",
-		"b.c.x.y" };
-	static const char *const verbs[] = { "GET", "POST" };
-	static const char *const where[] = { "/", "/a", "/b", "/a/b", "/a/c/b",
-		"/ab", "/c" };
-	static const uint32_t v4[] = { 0x01010101, 0x0a000001 };
-	static struct policy_capabilities a;
-
-	a.provider = span_str("A");
-	for (size_t i = 0; i < NELEM(who) * NELEM(name) * 2 * 2 * 7 * 2 * 3;
-	     i++) {
-		struct policy_request *r = request();
-		size_t k = i;
-
-		r->programs = program(who[k % NELEM(who)]);
-		k /= NELEM(who);
-		r->host = span_str(name[k % NELEM(name)]);
-		k /= NELEM(name);
-		r->address = policy_address_v4(v4[k % 2]);
-		k /= 2;
-		r->method = span_str(verbs[k % 2]);
-		k /= 2;
-		r->path = span_str(where[k % 7]);
-		k /= 7;
-		r->port = (uint16_t)(1 + k % 2);
-		k /= 2;
-		r->act = POLICY_ACT_HTTP;
-		r->use = k == 0 ? POLICY_USE_NONE
-		    : k == 1    ? POLICY_USE_BINDING
-				: POLICY_USE_UNINSPECTED;
-		r->use_of = k == 1 ? &a : NULL;
-	}
-}
-
 /* --- pools */
-
-struct family {
-	const char *name;
-	void (*world)(void);
-	void (*line)(struct text *t);
-	uint32_t lines; /* of a policy, at most */
-	uint32_t pools;
-};
-
-static const struct family families[] = {
-	{ "rest", rest_world, rest_line, 3, 8 },
-	{ "place", place_world, place_line, 6, 6 },
-	{ "query", query_world, query_line, 2, 6 },
-	{ "kind", kind_world, kind_line, 3, 6 },
-	{ "mixed", mixed_world, mixed_line, 5, 8 },
-};
 
 static bool
 read_policy(const char *text, struct policy *p)
@@ -607,6 +139,138 @@ prove(const struct policy *child, const struct policy *parent)
 	return r;
 }
 
+/* --- what is plain, said once more */
+
+static int
+order_of(size_t a, size_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Acts in their order, tools/call before the other methods of MCP. */
+static size_t
+act_rank(const struct policy_request *r)
+{
+	bool call = span_is(r->method, "tools/call");
+
+	return (size_t)r->act * 2 + (r->act == POLICY_ACT_MCP && !call);
+}
+
+static size_t
+bytes_of(const struct policy_request *r)
+{
+	bool call =
+	    r->act == POLICY_ACT_MCP && span_is(r->method, "tools/call");
+	bool named =
+	    r->act == POLICY_ACT_RPC || (r->act == POLICY_ACT_MCP && !call);
+	struct span word = call ? r->tool : r->method;
+	size_t n = r->host.len + r->path.len + r->programs[0].len;
+
+	if (call || named)
+		n += word.len ? word.len : 1 << 16;
+	for (size_t i = 0; i < r->query_n; i++)
+		n += r->query[i].key.len + r->query[i].value.len + 2;
+	return n;
+}
+
+static size_t
+method_rank(struct span s)
+{
+	static const char all[] =
+	    " GET POST DELETE PUT PATCH HEAD OPTIONS TRACE"
+	    " CONNECT X-PROBE";
+	char word[32];
+	const char *at;
+
+	if (!text_fmt(word, sizeof(word), " %.*s", (int)s.len, s.ptr))
+		return sizeof(all);
+	at = strstr(all, word);
+	return at ? (size_t)(at - all) : sizeof(all);
+}
+
+static uint64_t
+address_rank(struct policy_address a)
+{
+	static const uint32_t first[] = { 0x01010101, 0x0a000001, 0xac100001,
+		0xc0a80001, 0x64400001 };
+
+	for (size_t i = 0; i < NELEM(first); i++)
+		if (policy_address_compare(a, policy_address_v4(first[i])) == 0)
+			return i;
+	return a.high ? UINT64_MAX : a.low;
+}
+
+static int
+text_order(struct span a, struct span b)
+{
+	static const char bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ~/!$&'()*+,=:@%";
+	int c = order_of(a.len, b.len);
+
+	for (size_t i = 0; c == 0 && i < a.len; i++)
+		c = order_of((size_t)(strchr(bytes, a.ptr[i]) - bytes),
+		    (size_t)(strchr(bytes, b.ptr[i]) - bytes));
+	return c;
+}
+
+/* a is plainer than b. Queries count by their bytes only. */
+static bool
+is_plainer(const struct policy_request *a, const struct policy_request *b)
+{
+	int c = order_of(act_rank(a), act_rank(b));
+
+	if (c == 0)
+		c = order_of(a->use, b->use);
+	if (c == 0)
+		c = order_of(bytes_of(a), bytes_of(b));
+	if (c == 0 && a->act == POLICY_ACT_HTTP)
+		c = order_of(method_rank(a->method), method_rank(b->method));
+	if (c == 0)
+		c = order_of(a->port, b->port);
+	if (c == 0)
+		c = order_of(address_rank(a->address),
+		    address_rank(b->address));
+	if (c == 0)
+		c = text_order(a->host, b->host);
+	if (c == 0)
+		c = text_order(a->path, b->path);
+	if (c == 0 && a->act != POLICY_ACT_HTTP)
+		c = text_order(a->method, b->method);
+	if (c == 0)
+		c = text_order(a->tool, b->tool);
+	return c == 0 ? text_order(a->programs[0], b->programs[0]) < 0 : c < 0;
+}
+
+static void
+plainest_check(const struct member *child, const struct member *parent,
+    const struct policy_request *witness, const struct prover_result *r)
+{
+	if (!r->shortest)
+		show("a shorter one was not looked for", child->text,
+		    parent->text, r);
+	for (size_t i = 0; i < world.n; i++) {
+		const struct policy_request *w = &world.request[i];
+
+		if (child->passes[i / 64] & ~parent->passes[i / 64] &
+			1ull << (i % 64) &&
+		    is_plainer(w, witness)) {
+			for (size_t q = 0; q < w->query_n; q++)
+				print_message("%.*s=%.*s&",
+				    (int)w->query[q].key.len,
+				    w->query[q].key.ptr,
+				    (int)w->query[q].value.len,
+				    w->query[q].value.ptr);
+			print_message("%.*s  %.*s %.*s%.*s tool %.*s\n",
+			    (int)w->programs[0].len, w->programs[0].ptr,
+			    (int)w->method.len, w->method.ptr, (int)w->host.len,
+			    w->host.ptr, (int)w->path.len, w->path.ptr,
+			    (int)w->tool.len, w->tool.ptr);
+			show("a plainer request is an excess", child->text,
+			    parent->text, r);
+		}
+	}
+}
+
 /* As prove(), and its witness still there. */
 static bool
 is_within(const struct member *child, const struct member *parent)
@@ -644,6 +308,7 @@ is_within(const struct member *child, const struct member *parent)
 		    policy_decide(&parent->p, &ask).allowed)
 			show("the witness is no excess", child->text,
 			    parent->text, &r);
+		plainest_check(child, parent, &ask, &r);
 	} else {
 		show("not decided", child->text, parent->text, &r);
 	}
@@ -725,13 +390,11 @@ run_family(const struct family *f)
 	const char *given = getenv("NACRE_SEED");
 	uint32_t times = f->pools * (more ? (uint32_t)atoi(more) : 1);
 
-	seed = given ? strtoull(given, NULL, 10) : 20260829;
-	world.n = 0;
+	worlds_seed(given ? strtoull(given, NULL, 10) : 20260829);
+	world_init(&world, f);
 	pairs = withins = longest = 0;
-	arena_init(&world.arena, 16 << 20);
 	arena_init(&policies, 256 << 20);
 	arena_init(&proofs, PROVER_ARENA + 65536);
-	f->world();
 	for (uint32_t i = 0; i < times; i++) {
 		make_pool(f);
 		check_matrix();
@@ -745,7 +408,7 @@ run_family(const struct family *f)
 	    f->name, pairs, withins, world.n, longest);
 	assert_true(withins > pairs / 50);
 	arena_release(&policies);
-	arena_release(&world.arena);
+	world_release(&world);
 }
 
 static void

@@ -426,7 +426,7 @@ a_body_without_a_limit_fits_only_where_there_is_none(void **state)
 			.address = policy_address_v4(0x01010101),
 			.act = bodies[i].act,
 			.method = SPAN_LIT("ping"),
-			.path = SPAN_LIT("/a"),
+			.path = SPAN_LIT("/m"),
 			.use = POLICY_USE_BODY,
 			.use_of = &of };
 
@@ -480,6 +480,8 @@ main(void)
 		cmocka_unit_test(programs_bind_allows_and_not_denies),
 		cmocka_unit_test(a_box_is_called_by_its_place_in_the_file),
 		cmocka_unit_test(a_use_must_be_of_the_endpoint_that_allows),
+		cmocka_unit_test(
+		    a_body_without_a_limit_fits_only_where_there_is_none),
 		cmocka_unit_test(
 		    connections_and_routes_are_known_before_requests),
 	};

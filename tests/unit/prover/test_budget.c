@@ -156,6 +156,15 @@ queries_as_hard_as_satisfiability_end(void **state)
 	assert_int_not_equal(satisfy(30, 140), PROVER_UNSUPPORTED);
 }
 
+/* A request that fulfils the rule has more pairs than a witness. */
+static void
+a_witness_of_many_pairs_is_not_told(void **state)
+{
+	(void)state;
+	assert_int_equal(satisfy(PROVER_PAIRS, 1), PROVER_EXCEEDS);
+	assert_int_equal(satisfy(PROVER_PAIRS + 1, 1), PROVER_OUT_OF_BUDGET);
+}
+
 static void
 stars_without_end(struct buf *b, unsigned n)
 {
@@ -291,6 +300,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queries_as_hard_as_satisfiability_end),
+		cmocka_unit_test(a_witness_of_many_pairs_is_not_told),
 		cmocka_unit_test(globs_of_many_stars_end),
 		cmocka_unit_test(globs_as_long_as_they_may_be_end),
 		cmocka_unit_test(overlapping_wildcards_end),
