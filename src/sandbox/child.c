@@ -8,7 +8,8 @@
  * So here are bare system calls only: no library function, no errno, nothing
  * written but this stack. The plan was made before and stays until the report
  * pipe has closed. The order is what makes it safe: identity before
- * capabilities, both before the first path of the agent's.
+ * capabilities, both before the first path of the agent's; the jail last, as
+ * it refuses all of that.
  */
 #include <linux/capability.h>
 #include <sys/ioctl.h>
@@ -127,7 +128,11 @@ child_confine(const struct child_plan *p, int32_t *stage)
 	if (r != 0)
 		return (int)r;
 	*stage = CHILD_WORKDIR;
-	return (int)raw(SYS_chdir, AT(p->workdir), 0, 0, 0);
+	r = raw(SYS_chdir, AT(p->workdir), 0, 0, 0);
+	*stage = r == 0 && p->jail ? CHILD_RIGHTS : CHILD_WORKDIR;
+	if (r == 0 && p->jail)
+		r = confine_agent_apply(p->jail, NULL);
+	return (int)r;
 }
 
 BARE static _Noreturn void

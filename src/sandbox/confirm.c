@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Confirm: build the root, enter it, give up rights, prove it. Once. The same
+ * Confirm: build the root, enter it, jail the agents, give up rights, prove
+ * it. Once. The same
  * request again gets the same answer; another one is refused. A failure on
  * the way leaves the sandbox broken: it serves nothing but Stop.
  */
@@ -43,24 +44,38 @@ write_limit(int cgroup, const char *file, const char *value, struct fault *f)
 	return 0;
 }
 
+/* As many processes as the policy of the machine lets; 0: any number. */
+static int
+limit_pids(struct sandbox *sb, uint32_t most, struct fault *f)
+{
+	char text[32] = "max";
+
+	if (sb->cgroup < 0)
+		return 0;
+	if (most)
+		(void)text_fmt(text, sizeof(text), "%u", most);
+	return write_limit(sb->cgroup, "pids.max", text, f);
+}
+
+static int
+limit_memory(struct sandbox *sb, uint64_t most, struct fault *f)
+{
+	char text[32];
+
+	if (most == 0)
+		return 0;
+	(void)text_fmt(text, sizeof(text), "%llu", (unsigned long long)most);
+	return write_limit(sb->cgroup, "memory.max", text, f);
+}
+
+/* With room for one: the probes try that it holds. */
 static int
 set_limits(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
     struct fault *f)
 {
-	char text[32];
-
-	if (q->pids_max) {
-		(void)text_fmt(text, sizeof(text), "%u", q->pids_max);
-		if (write_limit(sb->cgroup, "pids.max", text, f) != 0)
-			return -1;
-	}
-	if (q->memory_max) {
-		(void)text_fmt(text, sizeof(text), "%llu",
-		    (unsigned long long)q->memory_max);
-		if (write_limit(sb->cgroup, "memory.max", text, f) != 0)
-			return -1;
-	}
-	return 0;
+	if (limit_pids(sb, 1, f) != 0)
+		return -1;
+	return limit_memory(sb, q->memory_max, f);
 }
 
 static int
@@ -99,9 +114,10 @@ confirm(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
 		return -1;
 	/* From here on half of it may have happened. */
 	sb->state = SANDBOX_BROKEN;
-	if (set_limits(sb, q, f) != 0 || root_build(sb, q, f) != 0 ||
-	    root_furnish(q, f) != 0 || rights_reduce(f) != 0 ||
-	    answer_probes(sb, f) != 0)
+	if (set_limits(sb, q, f) != 0 || jail_image(sb, f) != 0 ||
+	    root_build(sb, q, f) != 0 || root_furnish(q, f) != 0 ||
+	    jail_make(sb, q, f) != 0 || rights_reduce(f) != 0 ||
+	    answer_probes(sb, f) != 0 || limit_pids(sb, q->pids_max, f) != 0)
 		return -1;
 	sb->state = SANDBOX_READY;
 	return 0;

@@ -55,8 +55,8 @@ write_names(const char *host)
  * exists keeps its owner. On a kept disk the agent may have left links here:
  * one on the way ends the work, and the agent's own exec will say so.
  */
-static int
-make_folder(const char *path, const nacre_sandbox_v1_ConfirmRequest *q,
+int
+root_folder(const char *path, const nacre_sandbox_v1_ConfirmRequest *q,
     struct fault *f)
 {
 	struct span rest = span_str(path);
@@ -98,7 +98,7 @@ root_furnish(const nacre_sandbox_v1_ConfirmRequest *q, struct fault *f)
 	if (confine_lo_up() != 0)
 		return fault_sys(f, "cannot raise the loopback");
 	write_names(q->host_name);
-	if (make_folder(q->home, q, f) != 0)
+	if (root_folder(q->home, q, f) != 0)
 		return -1;
-	return make_folder(q->workdir, q, f);
+	return root_folder(q->workdir, q, f);
 }

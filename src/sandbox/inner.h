@@ -5,7 +5,8 @@
  *   sandbox start and loop          server  calls, tokens, states
  *   confirm the Confirm call        root    the agent's root, /dev, /proc
  *   furnish names, home, loopback
- *   rights  giving up capabilities  probe   proof by trying
+ *   jail    the agents' files       rights  giving up capabilities
+ *   probe   proof by trying
  *   exec    processes               plan    what one needs, from a request
  *   child   after the clone: system calls only
  *   leaf    a cgroup for each       reap    ends, events, stop
@@ -82,6 +83,8 @@ struct sandbox;
 /* All that the child needs, made before the fork. */
 struct child_plan {
 	const struct identity *who;
+	/* Applied last; NULL: none (a test without a guest's kernel). */
+	const struct confine_agent *jail;
 	int stdio[3];
 	int report;
 	bool tty;
@@ -148,6 +151,8 @@ struct sandbox {
 	int link_fd;
 	int pass;   /* -1: frames */
 	int cgroup; /* folder */
+	int image;  /* the image's own root, until the jail is made */
+	struct confine_agent *jail;
 	struct watch start;
 	struct buf start_in;
 	bool has_key;
@@ -187,12 +192,20 @@ void sandbox_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
 void sandbox_refuse(struct rpc_call *c, const struct fault *f);
 extern const struct method sandbox_methods[];
 
-/* --- confirm.c, root.c, rights.c, probe.c */
+/* --- confirm.c, root.c, jail.c, rights.c, probe.c */
 void confirm_serve(struct serving *s, struct span m);
 int root_build(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
     struct fault *f) MUST_CHECK;
 /* Files and folders that programs expect; inside the new root. */
 int root_furnish(const nacre_sandbox_v1_ConfirmRequest *q,
+    struct fault *f) MUST_CHECK;
+/* A folder of the agent's, with those on the way, when it is not there. */
+int root_folder(const char *path, const nacre_sandbox_v1_ConfirmRequest *q,
+    struct fault *f) MUST_CHECK;
+/* While the image is still mounted: hold on to it. */
+int jail_image(struct sandbox *sb, struct fault *f) MUST_CHECK;
+/* sb->jail: the baseline and the policy's files; inside the new root. */
+int jail_make(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
     struct fault *f) MUST_CHECK;
 /* Keep what DESIGN 1 lists, for good. */
 int rights_reduce(struct fault *f) MUST_CHECK;

@@ -150,6 +150,7 @@ plan_make(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
 	char **env = terminated(q->env, q->env_count, a);
 
 	p->who = &e->sb->who;
+	p->jail = e->sb->jail;
 	p->tty = q->tty;
 	p->workdir = q->workdir;
 	p->argv = argv;

@@ -33,6 +33,7 @@
 struct trial {
 	const struct sandbox *sb;
 	struct probe *p;
+	bool has_limit; /* of one process */
 };
 
 static bool
@@ -227,8 +228,8 @@ has_known_devices(struct trial *t)
 	return is_refused(t, open("/dev/vport0p1", O_RDWR | O_CLOEXEC), ENOENT,
 		   "the channel") &&
 	    is_refused(t,
-		mknod("/dev/shm/probe", S_IFBLK | 0600, makedev(254, 0)), EPERM,
-		"mknod");
+		mknod("/dev/shm/probe", S_IFBLK | 0600, makedev(254, 0)),
+		EACCES, "mknod");
 }
 
 static bool
@@ -277,19 +278,72 @@ is_killable(struct trial *t)
 {
 	char text[8] = "";
 	with_fd fd = -1;
+	with_fd up = -1;
 
 	/* As after an exec; else the file is root's. Nobody runs yet. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+	up = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return say(t, "cannot read the score");
 	if (strcmp(text, "0\n") != 0)
 		return say(t, "the score is another one");
 	(void)say(t, "0, never less");
-	return is_refused(t, pwrite(fd, "-1000", 5, 0), EACCES,
+	/* A policy may let it write below /proc. */
+	if (up < 0)
+		return is_refused(t, up, EACCES, "to write the score");
+	return is_refused(t, pwrite(up, "-1000", 5, 0), EACCES,
 		   "to be exempt when memory is out") &&
-	    is_refused(t, pwrite(fd, "-1", 2, 0), EACCES, "to be preferred");
+	    is_refused(t, pwrite(up, "-1", 2, 0), EACCES, "to be preferred");
+}
+
+/*
+ * No rule lets make a device node, so Landlock refuses it first (EACCES); the
+ * empty capability sets would say EPERM.
+ */
+static bool
+is_in_landlock(struct trial *t)
+{
+	with_fd status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (status < 0)
+		return say(t, "the baseline cannot be read");
+	(void)text_fmt(t->p->detail, sizeof(t->p->detail), "ABI %d",
+	    confine_agent_abi(t->sb->jail));
+	return is_refused(t,
+	    mknod("/dev/shm/probe", S_IFCHR | 0600, makedev(1, 3)), EACCES,
+	    "a device node");
+}
+
+/* The kernel itself would say something else to each of these. */
+static bool
+is_filtered(struct trial *t)
+{
+	with_fd local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (local < 0)
+		return say(t, "no local socket");
+	(void)say(t, "memfd_create, clone3, io_uring_setup");
+	return is_refused(t, syscall(SYS_memfd_create, "probe", 0), EPERM,
+		   "memfd_create") &&
+	    is_refused(t, syscall(SYS_clone3, NULL, 0), ENOSYS, "clone3") &&
+	    is_refused(t, syscall(SYS_io_uring_setup, 1, NULL), EPERM,
+		"io_uring_setup");
+}
+
+/* It is alone in the cgroup, which has room for one meanwhile. */
+static bool
+cannot_multiply(struct trial *t)
+{
+	pid_t pid = t->has_limit ? fork() : -1;
+
+	if (pid == 0)
+		_exit(0);
+	if (!t->has_limit)
+		return true; /* no cgroup: `cgroup` has failed */
+	(void)say(t, "one of one");
+	return is_refused(t, pid, EAGAIN, "one process too many");
 }
 
 /* clang-format off */
@@ -308,7 +362,10 @@ static const struct {
 	{ "proc",          has_closed_proc },
 	{ "runtime",       cannot_reach_runtime },
 	{ "cgroup",        is_in_cgroup },
+	{ "pids",          cannot_multiply },
 	{ "out_of_memory", is_killable },
+	{ "landlock",      is_in_landlock },
+	{ "seccomp",       is_filtered },
 };
 /* clang-format on */
 
@@ -318,7 +375,7 @@ try_all(const struct sandbox *sb, const struct child_plan *plan)
 	int32_t stage;
 	int error;
 	struct probe p = { .name = "launch" };
-	struct trial t = { .sb = sb, .p = &p };
+	struct trial t = { .sb = sb, .p = &p, .has_limit = sb->cgroup >= 0 };
 
 	error = child_confine(plan, &stage);
 	if (error != 0) {
@@ -338,20 +395,33 @@ try_all(const struct sandbox *sb, const struct child_plan *plan)
 	_exit(0);
 }
 
+static int
+start_child(struct sandbox *sb, struct child_plan *plan, struct fault *f)
+{
+	struct leaf *leaf;
+	pid_t pid;
+
+	if (leaf_take(sb, &leaf, f) != 0)
+		return -1;
+	pid = confine_clone(0, leaf_fd(leaf), NULL);
+	if (pid == 0)
+		try_all(sb, plan);
+	leaf_give(leaf);
+	return pid < 0 ? fault_sys(f, "cannot fork for the probes") : 0;
+}
+
 int
 probe_run(struct sandbox *sb, struct probe *out, size_t *n, struct fault *f)
 {
-	struct child_plan plan = { .who = &sb->who, .workdir = "/" };
+	struct child_plan plan = { .who = &sb->who,
+		.jail = sb->jail,
+		.workdir = "/" };
 	with_fd null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	with_fd ours = -1;
 	with_fd theirs = -1;
-	struct leaf *leaf;
 	int ends[2];
-	pid_t pid;
 
 	*n = 0;
-	if (leaf_take(sb, &leaf, f) != 0)
-		return -1;
 	if (null < 0 || pipe2(ends, O_CLOEXEC) != 0)
 		return fault_sys(f, "cannot prepare the probes");
 	ours = ends[0];
@@ -359,12 +429,8 @@ probe_run(struct sandbox *sb, struct probe *out, size_t *n, struct fault *f)
 	for (int i = 0; i < 3; i++)
 		plan.stdio[i] = null;
 	plan.report = theirs;
-	pid = confine_clone(0, leaf_fd(leaf), NULL);
-	if (pid == 0)
-		try_all(sb, &plan);
-	leaf_give(leaf);
-	if (pid < 0)
-		return fault_sys(f, "cannot fork for the probes");
+	if (start_child(sb, &plan, f) != 0)
+		return -1;
 	fd_close(&theirs);
 	/* SIGCHLD reaps it. */
 	while (*n < NELEM(trials)) {

@@ -2,8 +2,11 @@
 /*
  * The rights of the sandbox process itself. Once the root is built it keeps
  * what the table lists, under a uid that nobody else has, and can never get
- * more: the bounding set is empty, root means nothing, no_new_privs is set.
- * What an agent process inherits is therefore little, and child.c drops it.
+ * more: the bounding set is empty, root means nothing, no_new_privs is set,
+ * its filter (confine/sandbox.def) and its Landlock scope stand. No path is
+ * closed to it: it serves the agent's files, with the agent's rights, and what
+ * was not the agent's root is unmounted. What an agent process inherits is
+ * therefore little, and child.c drops it.
  */
 #include <linux/capability.h>
 #include <linux/securebits.h>
@@ -95,6 +98,11 @@ rights_reduce(struct fault *f)
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
 		return fault_sys(f, "cannot give up rights");
+	/* Agents are one scope with it, each in a domain of its own below. */
+	if (confine_scope() != 0)
+		return fault_sys(f, "cannot enter a landlock scope");
+	if (confine_sandbox() != 0)
+		return fault_sys(f, "cannot filter system calls");
 	return 0;
 }
 

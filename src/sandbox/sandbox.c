@@ -185,6 +185,7 @@ sandbox_main(int argc, char **argv)
 
 	log_start("sandbox", LOG_INFO);
 	sandbox.start.fd = -1;
+	sandbox.image = -1;
 	if (start(&sandbox, argc, argv, &f) != 0 ||
 	    loop_run(sandbox.loop, &f) != 0) {
 		log_warn(&f, "cannot run");

@@ -2,7 +2,7 @@
 /*
  * What the files of this room share.
  *
- *   spawn    the sandbox process
+ *   spawn    the sandbox process          rights   what is kept after it
  *   supervisor roles          boot     first boot      wake   frames on the port
  *   disks    mounts         box      client of the sandbox
  *   tunnel   to the gateway session  what it says    launch state table
@@ -111,6 +111,8 @@ int box_open(struct box *b, struct loop *loop, const struct box_events *events,
 /* spawn.c: the process with its descriptors; *link is our end, unwatched. */
 int box_spawn(struct box *b, int *link, uint8_t pin[TLS_PIN],
     struct fault *f) MUST_CHECK;
+/* rights.c: what the supervisor keeps of itself when the sandbox runs. */
+int rights_narrow(struct fault *f) MUST_CHECK;
 /* One message into the start pipe, behind its length. */
 int box_start_write(int fd, const struct pb_msgdesc_s *fields,
     const void *message, struct fault *f) MUST_CHECK;

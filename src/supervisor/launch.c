@@ -263,6 +263,26 @@ confirmed(void *owner, const struct fault *why, struct span m)
 		start_main(sv);
 }
 
+/* The same rules in the other protocol's words. */
+static int
+copy_files(struct supervisor *sv, nacre_sandbox_v1_ConfirmRequest *q,
+    struct fault *f)
+{
+	const nacre_session_v1_Bundle *b = &sv->bundle;
+
+	q->files = arena_get(&sv->bundle_arena,
+	    (b->files_count + 1) * sizeof(*q->files));
+	if (!q->files)
+		return fault_set(f, FAULT_LIMIT, "the policy is too big");
+	for (size_t i = 0; i < b->files_count; i++) {
+		q->files[i].path = b->files[i].path;
+		q->files[i].write = b->files[i].write;
+	}
+	q->files_count = b->files_count;
+	q->best_effort = b->best_effort;
+	return 0;
+}
+
 static int
 confirm(struct supervisor *sv, struct fault *f)
 {
@@ -282,7 +302,8 @@ confirm(struct supervisor *sv, struct fault *f)
 	q.tmpfs = b->tmpfs;
 	q.workdir = b->agent.workdir;
 	sv->phase = PHASE_CONFIRMING;
-	if (box_grant(&sv->box, sv->tokens.sandbox, f) != 0 ||
+	if (copy_files(sv, &q, f) != 0 ||
+	    box_grant(&sv->box, sv->tokens.sandbox, f) != 0 ||
 	    box_watch(&sv->box, f) != 0)
 		return -1;
 	return BOX_CALL(&sv->box, "Confirm", ConfirmRequest, &q, confirmed, sv,
@@ -396,7 +417,8 @@ start_early(struct deferred *d)
 
 	if (disks_mount(&sv->disks, f) == 0) {
 		sv->mounted_us = clock_mono_us();
-		(void)(box_open(&sv->box, sv->loop, &events, sv, f) == 0);
+		(void)(box_open(&sv->box, sv->loop, &events, sv, f) == 0 &&
+		    rights_narrow(f) == 0);
 	}
 	proceed(sv);
 }

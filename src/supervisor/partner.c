@@ -47,6 +47,8 @@ say_bundle(struct partner *p)
 	static char token[] = "rehearsal";
 	static char *argv[] = { program };
 	static char *env[] = { path };
+	static nacre_session_v1_FileRule files[] = { { program, false },
+		{ home, true } };
 	nacre_session_v1_Down d = nacre_session_v1_Down_init_zero;
 	nacre_session_v1_Bundle *b = &d.kind.bundle;
 
@@ -70,6 +72,8 @@ say_bundle(struct partner *p)
 	b->home = home;
 	b->pids_max = 64;
 	b->memory_max = (uint64_t)1 << 40;
+	b->files = files;
+	b->files_count = NELEM(files);
 	say(p, &d);
 }
 

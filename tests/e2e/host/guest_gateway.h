@@ -240,6 +240,32 @@ fill_command(nacre_session_v1_Command *c, char **words, size_t n)
 	c->env_count = 3;
 }
 
+/* ro=PATH, rw=PATH and, to write, the work folder. */
+static void
+fill_files(nacre_session_v1_Bundle *b)
+{
+	static nacre_session_v1_FileRule rules[16];
+
+	b->files = rules;
+	b->files_count = 0;
+	if (b->agent.workdir)
+		rules[b->files_count++] = (nacre_session_v1_FileRule){
+			.path = b->agent.workdir, .write = true };
+	for (size_t i = 0; i < host.launch_n; i++) {
+		char *w = host.launch[i];
+
+		if (strcmp(w, "--") == 0)
+			break;
+		if (strcmp(w, "best_effort") == 0)
+			b->best_effort = true;
+		if (option(w, "ro"))
+			rules[b->files_count++].path = w + 3;
+		if (option(w, "rw"))
+			rules[b->files_count++] = (nacre_session_v1_FileRule){
+				.path = w + 3, .write = true };
+	}
+}
+
 static void
 send_bundle(void)
 {
@@ -281,6 +307,7 @@ send_bundle(void)
 			b->memory_max = number(option(w, "memory"));
 	}
 	fill_tokens(&b->tokens);
+	fill_files(b);
 	(void)send_down(&d);
 }
 
