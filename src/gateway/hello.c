@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gateway/epoch.h"
+#include "gateway/files.h"
 #include "gateway/fleet.h"
 #include "gateway/plan.h"
 #include "gateway/sandbox.h"
@@ -94,7 +95,7 @@ make_bundle(struct session *s, const struct store_sandbox *row, struct arena *a,
 	nacre_store_v1_Plan plan;
 
 	if (sandbox_plan(row, a, &plan, f) < 0 ||
-	    set_command(&plan, a, b, f) < 0 ||
+	    set_command(&plan, a, b, f) < 0 || files_of(&plan, a, b, f) < 0 ||
 	    session_tokens(s, a, &b->tokens, f) < 0)
 		return -1;
 	b->has_tokens = true;
