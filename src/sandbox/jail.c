@@ -27,13 +27,14 @@ enum {
 	WRITE = READ | CONFINE_WRITE | CONFINE_MAKE | CONFINE_DEVICE,
 };
 
+/* Beside what is asked for: our own /dev, to look at, and a process's own
+ * terminal. */
 static const struct {
 	const char *path;
 	unsigned rights;
-} baseline[] = {
-#define PATH(path, rights) { path, rights },
-#include "sandbox/baseline.def"
-#undef PATH
+} house[] = {
+	{ "/dev", READ },
+	{ "/dev/tty", WRITE },
 };
 
 int
@@ -115,7 +116,6 @@ allow(struct sandbox *sb, int root, const char *path, unsigned rights,
 	return 0;
 }
 
-/* One rule of the policy. A folder to write to is made for the agent. */
 static int
 allow_rule(struct sandbox *sb, int root,
     const nacre_sandbox_v1_ConfirmRequest *q,
@@ -127,16 +127,13 @@ allow_rule(struct sandbox *sb, int root,
 	if (!rule->path || rule->path[0] != '/' ||
 	    strlen(rule->path) >= LIMIT_PATH)
 		return fault_field(f, "files", "holds no absolute path");
-	if (allow(sb, root, rule->path, rights, &why) == 0)
+	if (allow(sb, root, rule->path, rights, &why) == 0 ||
+	    (why.sys == ENOENT && rule->is_optional))
 		return 0;
 	if (why.sys == ENOENT && rule->write) {
 		if (root_folder(rule->path, q, f) != 0)
 			return -1;
 		return allow(sb, root, rule->path, rights, f);
-	}
-	if (why.sys == ENOENT && q->best_effort) {
-		log_warn(&why, "not in the jail");
-		return 0;
 	}
 	if (why.sys == ENOENT)
 		return fault_set(f, FAULT_START_FAILED,
@@ -144,40 +141,6 @@ allow_rule(struct sandbox *sb, int root,
 		    rule->path);
 	*f = why;
 	return -1;
-}
-
-static bool
-is_read_only(const nacre_sandbox_v1_ConfirmRequest *q, const char *path)
-{
-	bool is = false;
-
-	for (size_t i = 0; i < q->files_count; i++) {
-		if (!q->files[i].path || strcmp(q->files[i].path, path) != 0)
-			continue;
-		if (q->files[i].write)
-			return false;
-		is = true;
-	}
-	return is;
-}
-
-static int
-allow_baseline(struct sandbox *sb, int root,
-    const nacre_sandbox_v1_ConfirmRequest *q, struct fault *f)
-{
-	for (size_t i = 0; i < NELEM(baseline); i++) {
-		struct fault why = { 0 };
-		unsigned rights = baseline[i].rights;
-
-		if (is_read_only(q, baseline[i].path))
-			rights = READ;
-		if (allow(sb, root, baseline[i].path, rights, &why) == 0 ||
-		    why.sys == ENOENT)
-			continue;
-		*f = why;
-		return -1;
-	}
-	return 0;
 }
 
 int
@@ -191,8 +154,9 @@ jail_make(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
 		return -1;
 	if (root < 0)
 		return fault_sys(f, "cannot open the root");
-	if (allow_baseline(sb, root, q, f) != 0)
-		return -1;
+	for (size_t i = 0; i < NELEM(house); i++)
+		if (allow(sb, root, house[i].path, house[i].rights, f) != 0)
+			return -1;
 	for (size_t i = 0; i < q->files_count; i++)
 		if (allow_rule(sb, root, q, &q->files[i], f) != 0)
 			return -1;

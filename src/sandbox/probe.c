@@ -236,6 +236,8 @@ static bool
 has_closed_proc(struct trial *t)
 {
 	struct statfs fs;
+	with_fd fd = -1;
+	char byte;
 
 	if (access("/proc/self/status", R_OK) != 0)
 		return say(t, "/proc does not work");
@@ -243,7 +245,10 @@ has_closed_proc(struct trial *t)
 		return say(t, "/proc/sys can be written");
 	if (statfs("/sys", &fs) != 0 || !(fs.f_flags & ST_RDONLY))
 		return say(t, "/sys can be written");
-	(void)say(t, "/proc/sys and /sys read-only");
+	fd = open("/proc/timer_list", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, &byte, 1) != 0)
+		return say(t, "the kernel's timers can be read");
+	(void)say(t, "/proc/sys and /sys read-only, the rest covered");
 	return is_refused(t,
 	    open("/proc/sys/kernel/hostname", O_WRONLY | O_CLOEXEC), EACCES,
 	    "a write below /proc/sys");

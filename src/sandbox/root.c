@@ -103,6 +103,7 @@ reopen(int root, const char *path, struct fault *f)
 	return fd;
 }
 
+/* The readonlyPaths of the OCI runtimes' default. */
 static int
 mount_proc(int root, struct fault *f)
 {
@@ -129,23 +130,49 @@ mount_sys(int root, struct fault *f)
 {
 	const unsigned flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 	    MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
-	static const char *const covered[] = { "firmware", "kernel" };
 	with_fd at = open_place(root, "sys", 0555, f);
-	with_fd sys = -1;
 
-	if (at < 0 || mount_new("sysfs", NULL, 0, flags, at, f) != 0)
-		return -1;
-	sys = reopen(root, "sys", f);
-	if (sys < 0)
-		return -1;
-	for (size_t i = 0; i < NELEM(covered); i++) {
-		with_fd cover = openat(sys, covered[i],
-		    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return at < 0 ? -1 : mount_new("sysfs", NULL, 0, flags, at, f);
+}
 
-		if (cover >= 0 &&
-		    mount_new("tmpfs", NULL, 0, flags, cover, f) != 0)
+/* A folder becomes an empty one, a file the null device. */
+static int
+cover(int root, const char *path, struct fault *f)
+{
+	const unsigned flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+	    MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY;
+	with_fd at = openat(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	with_fd null = -1;
+	struct stat st;
+
+	if (at < 0 && errno == ENOENT)
+		return 0;
+	if (at < 0 || fstat(at, &st) != 0)
+		return fault_sys(f, "cannot look at '/%s'", path);
+	if (S_ISDIR(st.st_mode))
+		return mount_new("tmpfs", NULL, 0, flags, at, f);
+	null = (int)syscall(SYS_open_tree, root, "dev/null",
+	    1U /* OPEN_TREE_CLONE */ | O_CLOEXEC);
+	if (null < 0 ||
+	    syscall(SYS_move_mount, null, "", at, "",
+		MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
+		return fault_sys(f, "cannot cover '/%s'", path);
+	return 0;
+}
+
+/* The maskedPaths of the OCI runtimes' default, and more of /sys. */
+static int
+cover_all(int root, struct fault *f)
+{
+	static const char *const covered[] = { "proc/acpi", "proc/asound",
+		"proc/interrupts", "proc/kcore", "proc/keys",
+		"proc/latency_stats", "proc/timer_list", "proc/timer_stats",
+		"proc/sched_debug", "proc/scsi", "sys/firmware", "sys/kernel",
+		"sys/devices/virtual/powercap" };
+
+	for (size_t i = 0; i < NELEM(covered); i++)
+		if (cover(root, covered[i], f) != 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -256,7 +283,8 @@ root_build(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
 	if (root < 0)
 		return fault_sys(f, "cannot open '%s'", sb->root);
 	if (mount_proc(root, f) != 0 || mount_sys(root, f) != 0 ||
-	    mount_dev(root, f) != 0 || mount_tmp(root, f) != 0)
+	    mount_dev(root, f) != 0 || mount_tmp(root, f) != 0 ||
+	    cover_all(root, f) != 0)
 		return -1;
 	if (sethostname(q->host_name, strlen(q->host_name)) != 0)
 		return fault_sys(f, "cannot set the host name");

@@ -159,10 +159,13 @@ static int
 start(struct sandbox *sb, int argc, char **argv, struct fault *f)
 {
 	static const struct rlimit no_core = { 0, 0 };
+	/* The cgroup counts: per uid it would be a second, odd limit. */
+	static const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
 	int fd = -1;
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
 	    setrlimit(RLIMIT_CORE, &no_core) != 0 ||
+	    setrlimit(RLIMIT_NPROC, &any) != 0 ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return fault_sys(f, "cannot prepare the process");
 	(void)umask(0);

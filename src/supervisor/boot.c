@@ -63,6 +63,9 @@ boot_mounts(struct fault *f)
 		return -1;
 	if (mkdir("/sys/fs/cgroup/agent", 0755) != 0)
 		return fault_sys(f, "cannot make the agent's cgroup");
+	/* Half of what one task outside has: control answers under load. */
+	if (boot_write("/sys/fs/cgroup/agent/cpu.weight", "50", f) != 0)
+		return -1;
 	/* Its processes live in leaves, see sandbox/leaf.c. */
 	if (boot_write("/sys/fs/cgroup/agent/cgroup.subtree_control", "+memory",
 		f) != 0)

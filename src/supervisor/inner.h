@@ -7,7 +7,8 @@
  *   disks    mounts         box      client of the sandbox
  *   tunnel   to the gateway session  what it says    launch state table
  *   run      a process and its pipes mainlog         output of the main one
- *   attach   exec           put get  files         memory of the machine
+ *   attach   exec           put get  copies        memory of the machine
+ *   files    what the agent may reach
  *   finish   stop and end
  *   rehearse the launch path on scrap disks   partner  its other side
  *
@@ -362,6 +363,9 @@ struct supervisor {
 /* The whole life after the re-execution. */
 int launch_run(struct supervisor *sv, int port, struct fault *f) MUST_CHECK;
 void launch_bundle(struct supervisor *sv);
+/* files.c: q->files, in the bundle's arena. */
+int files_rules(struct supervisor *sv, nacre_sandbox_v1_ConfirmRequest *q,
+    struct fault *f) MUST_CHECK;
 void launch_failed(struct supervisor *sv, const char *stage,
     const struct fault *f);
 /* The session has been accepted again: tell it what it missed. */

@@ -263,26 +263,6 @@ confirmed(void *owner, const struct fault *why, struct span m)
 		start_main(sv);
 }
 
-/* The same rules in the other protocol's words. */
-static int
-copy_files(struct supervisor *sv, nacre_sandbox_v1_ConfirmRequest *q,
-    struct fault *f)
-{
-	const nacre_session_v1_Bundle *b = &sv->bundle;
-
-	q->files = arena_get(&sv->bundle_arena,
-	    (b->files_count + 1) * sizeof(*q->files));
-	if (!q->files)
-		return fault_set(f, FAULT_LIMIT, "the policy is too big");
-	for (size_t i = 0; i < b->files_count; i++) {
-		q->files[i].path = b->files[i].path;
-		q->files[i].write = b->files[i].write;
-	}
-	q->files_count = b->files_count;
-	q->best_effort = b->best_effort;
-	return 0;
-}
-
 static int
 confirm(struct supervisor *sv, struct fault *f)
 {
@@ -302,7 +282,7 @@ confirm(struct supervisor *sv, struct fault *f)
 	q.tmpfs = b->tmpfs;
 	q.workdir = b->agent.workdir;
 	sv->phase = PHASE_CONFIRMING;
-	if (copy_files(sv, &q, f) != 0 ||
+	if (files_rules(sv, &q, f) != 0 ||
 	    box_grant(&sv->box, sv->tokens.sandbox, f) != 0 ||
 	    box_watch(&sv->box, f) != 0)
 		return -1;
