@@ -106,7 +106,7 @@ static void
 alphabet_make(struct region_search *s, const struct region_solver *p)
 {
 	bool named[256] = { false };
-	bool other = false;
+	bool other[2] = { false, false }; /* strict or not, where it matters */
 
 	mention(s, p, named);
 	if (s->dim == REGION_HOST)
@@ -115,13 +115,14 @@ alphabet_make(struct region_search *s, const struct region_solver *p)
 		add_all(named, "/");
 	if (s->dim == REGION_PATH && (named['%'] || s->special == MUST_NOT))
 		add_all(named, "%0123456789ABCDEF");
-	if (s->dim == REGION_TOOL && s->special != FREE)
-		add_all(named, " ?");
 	s->classes = 0;
 	for (const char *c = plain_bytes; *c; c++) {
-		if (!named[(uint8_t)*c] && other)
+		bool loose = s->dim == REGION_TOOL && s->special != FREE &&
+		    !tool_byte_is_strict((uint8_t)*c);
+
+		if (!named[(uint8_t)*c] && other[loose])
 			continue;
-		other = other || !named[(uint8_t)*c];
+		other[loose] = other[loose] || !named[(uint8_t)*c];
 		s->alphabet[s->classes++] = (uint8_t)*c;
 	}
 }
