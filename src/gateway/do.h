@@ -53,6 +53,7 @@ void do_import_answer(struct call *c);
 int do_images(struct call *c, struct fault *f) MUST_CHECK;
 int do_image_delete_decide(struct call *c, struct fault *f) MUST_CHECK;
 int do_image_delete(struct call *c, struct fault *f) MUST_CHECK;
+void do_image_delete_answer(struct call *c);
 
 /* do_audit.c */
 int do_audit(struct call *c, struct fault *f) MUST_CHECK;

@@ -18,6 +18,7 @@
 #include "confine/confine.h"
 #include "gateway/check.h"
 #include "gateway/do.h"
+#include "gateway/image_gone.h"
 #include "json/json.h"
 #include "proto/nacre_v1.pb.h"
 
@@ -126,33 +127,38 @@ do_image_delete_decide(struct call *c, struct fault *f)
 		return fault_set(f, FAULT_REFUSED,
 		    "image '%s' is in use by sandbox '%s'", ask->name, user);
 	}
-	return 0;
-}
-
-static bool
-in_use(void *arg, const char *digest)
-{
-	struct gateway *g = arg;
-	struct fault f = { 0 };
-	char user[LIMIT_NAME + 1];
-	bool used = true;
-
-	if (store_sandbox_uses(g->store, digest, &used, user, &f) < 0)
-		log_warn(&f, "cannot tell whether an image is in use");
-	return used;
+	c->work = arena_str(&c->arena, span_str(image.digest));
+	return c->work != NULL
+	    ? 0
+	    : fault_set(f, FAULT_LIMIT, "the name is too long");
 }
 
 int
 do_image_delete(struct call *c, struct fault *f)
 {
 	const nacre_v1_DeleteImageRequest *ask = c->ask;
-	nacre_v1_DeleteImageReply reply = nacre_v1_DeleteImageReply_init_zero;
-	uint64_t freed = 0;
+	const char *digest = c->work;
 
-	if (image_delete(&c->g->images, ask->name, in_use, c->g, &freed, f) < 0)
-		return -1;
+	return image_gone_note(c->g, ask->name, digest, f);
+}
+
+/* After the commit, and after its files have gone. */
+void
+do_image_delete_answer(struct call *c)
+{
+	const nacre_v1_DeleteImageRequest *ask = c->ask;
+	nacre_v1_DeleteImageReply reply = nacre_v1_DeleteImageReply_init_zero;
+	struct fault f = { 0 };
+
 	reply.deleted = true;
-	return CALL_REPLY(c, nacre_v1_DeleteImageReply, &reply, f);
+	if (image_gone_waits(c->g, ask->name))
+		fault_set(&f, FAULT_BUSY,
+		    "an import is being published: image '%s' goes after it",
+		    ask->name);
+	else
+		(void)!call_send(c, nacre_v1_DeleteImageReply_fields, &reply,
+		    &f);
+	call_finish(c, f.code == FAULT_NONE ? NULL : &f);
 }
 
 /* ---- import ---- */

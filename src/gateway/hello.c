@@ -41,7 +41,6 @@ check_hello(struct session *s, const nacre_session_v1_Hello *h,
 		return fault_set(f, FAULT_UNAUTHENTICATED,
 		    "the token is superseded");
 	return epoch_check(row->epoch, confirmed, s->claims.epoch, h->epoch, f);
-	return 0;
 }
 
 static void

@@ -88,7 +88,10 @@ struct gateway {
 	struct watcher *watchers; /* watch.c */
 	struct child trash;       /* trash.c: it empties */
 	bool trash_again;
-	unsigned imports;            /* do_image.c */
+	unsigned imports;     /* do_image.c */
+	struct deferred gone; /* image_gone.c: after the commit */
+	struct deferred gone_kept;
+	struct timer gone_again;
 	struct obituary *obituaries; /* obituary.c */
 	size_t obituaries_n;
 	/* stop.c */
@@ -126,6 +129,7 @@ bool sandbox_path(const struct gateway *g, const char *id, const char *name,
  * environment the process kills itself when it comes to that point:
  *   after_row  after_keeper  after_restore  after_session
  *   after_first_instruction  during_exec  after_stop_row  before_delete_row
+ *   before_resume  before_image_unlink
  */
 void crash_at(const char *point);
 /* The same, after a while; once. */

@@ -29,6 +29,7 @@
 #include "digest/digest.h"
 #include "gateway/call.h"
 #include "gateway/fleet.h"
+#include "gateway/image_gone.h"
 #include "gateway/obituary.h"
 #include "gateway/sandbox.h"
 
@@ -292,7 +293,8 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	loop_on_commit(g->loop, call_commit, g);
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;
-	if (record_start(g, "gateway.start", f) < 0 || fleet_open(g, f) < 0)
+	if (record_start(g, "gateway.start", f) < 0 ||
+	    image_gone_open(g, f) < 0 || fleet_open(g, f) < 0)
 		return -1;
 	return write_pid(g, f);
 }
@@ -324,6 +326,7 @@ close_gateway(struct gateway *g)
 		log_warn(&f, "cannot record the end");
 	server_close(g);
 	fleet_close(g);
+	image_gone_close(g);
 	if (text_fmt(path, sizeof(path), "%s/gateway.pid", g->state))
 		(void)unlink(path);
 	obituary_close(g);

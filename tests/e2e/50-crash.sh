@@ -97,6 +97,27 @@ gateway_up
 is "$(timeout 20 nacre sandbox exec e -- echo again)" again "and comes back again"
 nacre sandbox delete e >/dev/null
 
+# --- an image is deleted: first in the record, then its files
+mkdir "$work/other"
+echo other >"$work/other/file"
+nacre image import other "$work/other" >/dev/null
+blobs() { find "$NACRE_STATE/images/blobs" -name '*.sqfs' | wc -l; }
+before=$(blobs)
+nacre gateway stop >/dev/null
+NACRE_CRASH_AT=before_image_unlink nacre gateway start >/dev/null
+pid=$(gateway_pid)
+nacre image delete other >/dev/null 2>&1
+until_is 75 status_code && { [ -z "$pid" ] || gone "$pid"; }
+ok $? "before_image_unlink: the gateway dies there"
+is "$(blobs)" "$before" "before_image_unlink: the files are there still"
+echo rest >"$NACRE_STATE/images/blobs/.rest"
+gateway_up
+like "$(nacre audit list --verb image.delete)" 'image.delete .*ok +other' "before_image_unlink: the record has the deletion"
+ok $(nacre image list | grep -c '^other') "before_image_unlink: the next start finishes it"
+is "$(blobs)" $((before - 1)) "before_image_unlink: files that nothing needs are gone"
+ok "$([ -e "$NACRE_STATE/images/blobs/.rest" ]; echo $((! $?)))" "before_image_unlink: so is what a write left"
+like "$(nacre image list)" 'tiny' "before_image_unlink: the other names are there"
+
 # --- keeper, VMM, guest: the sandbox ends with a reason, and starts again
 for round in 1 2; do
 	for victim in keeper vmm guest; do
