@@ -247,6 +247,7 @@ enum mcp_shape {
 	MCP_SHAPE_EXEC,
 	MCP_SHAPE_FILE,
 	MCP_SHAPE_CHECK,
+	MCP_SHAPE_GRANT_WHICH,
 	MCP_SHAPE_GRANT_SET,
 	MCP_SHAPE_GRANT_UPDATE,
 	MCP_SHAPE_GRANT_REVOKE,
@@ -320,7 +321,10 @@ struct mcp_refusal mcp_refusal_of(const struct fault *fault);
  */
 int mcp_result(const struct mcp_call *c, struct span structured,
     struct buf *out, struct fault *f) MUST_CHECK;
-/* The object is put together in a; it vanishes with a. */
+/* A refusal that is one JSON object already, with code, message and hint. */
+int mcp_refused(const struct mcp_call *c, struct span object, struct buf *out,
+    struct fault *f) MUST_CHECK;
+/* One that is put together in a, and vanishes with it. */
 int mcp_refusal(const struct mcp_call *c, const struct mcp_refusal *r,
     struct arena *a, struct buf *out, struct fault *f) MUST_CHECK;
 /* content is a JSON array of content items. */

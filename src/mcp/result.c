@@ -101,6 +101,17 @@ mcp_failure(const struct mcp_call *c, const char *message, struct buf *out,
 	return json_out_done(&o, f);
 }
 
+int
+mcp_refused(const struct mcp_call *c, struct span object, struct buf *out,
+    struct fault *f)
+{
+	struct json_out o;
+
+	result_begin(&o, c, out);
+	text_write(&o, object);
+	return result_end(&o, c, true, f);
+}
+
 struct mcp_refusal
 mcp_refusal_of(const struct fault *fault)
 {
@@ -153,7 +164,6 @@ mcp_refusal(const struct mcp_call *c, const struct mcp_refusal *r,
 {
 	size_t n = 256 + 6 * (r->message.len + r->hint.len + r->field.len) +
 	    6 * r->more.len;
-	struct json_out o;
 	struct json_out inside;
 	struct buf object;
 	int rc;
@@ -173,7 +183,5 @@ mcp_refusal(const struct mcp_call *c, const struct mcp_refusal *r,
 	json_out_end(&inside);
 	if (rc != 0 || json_out_done(&inside, f) != 0)
 		return -1;
-	result_begin(&o, c, out);
-	text_write(&o, buf_span(&object));
-	return result_end(&o, c, true, f);
+	return mcp_refused(c, buf_span(&object), out, f);
 }
