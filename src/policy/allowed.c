@@ -26,19 +26,72 @@ cidr_parse(struct span text, struct policy_cidr *out, struct fault *f)
 	return 0;
 }
 
+static bool
+is_blocked(const struct policy_cidr *c, struct policy_address *example)
+{
+	return policy_range_blocked(policy_range_of(c->address, c->bits),
+	    example);
+}
+
+static void
+cidr_say(const struct policy_cidr *c, char *out, size_t size)
+{
+	char text[POLICY_ADDRESS];
+	unsigned before = policy_address_is_v4(c->address) ? 96 : 0;
+
+	policy_address_format(c->address, text);
+	(void)text_fmt(out, size, "%s/%u", text, (unsigned)c->bits - before);
+}
+
+/*
+ * The two largest parts of c without a blocked address: halved again and again,
+ * as long as one half has some. False: no two are there, or they would say
+ * little, as in 0.0.0.0/0.
+ */
+static bool
+beside(struct policy_cidr c, char *out, size_t size)
+{
+	struct policy_address unused;
+	unsigned before = policy_address_is_v4(c.address) ? 96 : 0;
+	char part[2][POLICY_ADDRESS + 4];
+	size_t n = 0;
+
+	if (c.bits < before + 8)
+		return false;
+	while (c.bits < 128 && n < 2) {
+		struct policy_cidr high = { .bits = ++c.bits };
+
+		high.address = policy_range_of(c.address, c.bits - 1u).last;
+		high.address = policy_range_of(high.address, c.bits).first;
+		if (!is_blocked(&high, &unused)) {
+			cidr_say(&high, part[n++], sizeof(part[0]));
+		} else if (!is_blocked(&c, &unused)) {
+			cidr_say(&c, part[n++], sizeof(part[0]));
+			c = high;
+		}
+	}
+	return n == 2 &&
+	    text_fmt(out, size, "%s and %s beside it", part[0], part[1]);
+}
+
 static int
 blocked_check(const struct policy_cidr *c, struct fault *f)
 {
 	struct policy_address example;
 	char text[POLICY_ADDRESS];
+	char parts[3 * POLICY_ADDRESS];
 
-	if (!policy_range_blocked(policy_range_of(c->address, c->bits),
-		&example))
+	if (!is_blocked(c, &example))
 		return 0;
 	policy_address_format(example, text);
+	if (beside(*c, parts, sizeof(parts)))
+		return fault_set(f, FAULT_INVALID,
+		    "holds %s, which is never reachable: write %s, or smaller "
+		    "ranges",
+		    text, parts);
 	return fault_set(f, FAULT_INVALID,
-	    "holds %s, which is never reachable: write smaller ranges beside "
-	    "it, 'public' or 'any'",
+	    "holds %s, which is never reachable: write ranges without it, "
+	    "'public' or 'any'",
 	    text);
 }
 

@@ -96,7 +96,9 @@ put_byte(struct build *b, uint8_t c, struct fault *f)
 		    "a glob is printable ASCII, not byte \\x%02x", c);
 	if (strchr("?[]{}\\", c))
 		return fault_set(f, FAULT_INVALID,
-		    "'%c' is not supported: a glob has '*' and '**' only", c);
+		    "'%c' is not supported: a glob has '*' and '**' only, "
+		    "write one for each",
+		    c);
 	put(b, c, c);
 	return 0;
 }

@@ -123,7 +123,9 @@ ports_read(struct reader *r, const struct yaml_node *endpoint,
 	uint16_t *port;
 
 	if (!one && !list) {
-		read_error(r, endpoint, "port is missing: there is no default");
+		read_error(r, endpoint,
+		    "port is missing: there is no default, write "
+		    "'port: 443' or another");
 		return;
 	}
 	port = read_room(r, 1 + (list ? list->count : 0), sizeof(*port));

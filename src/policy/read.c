@@ -131,6 +131,70 @@ read_list(struct reader *r, const struct yaml_node *node)
 	return false;
 }
 
+/* Bytes put in, left out or changed that part two names, at most `most` + 1. */
+static size_t
+distance(struct span a, const char *b, size_t most)
+{
+	size_t n = strlen(b);
+	size_t row[CRUMB_TEXT];
+	size_t least = 0;
+
+	if (n >= CRUMB_TEXT || a.len > n + most || n > a.len + most)
+		return most + 1;
+	for (size_t k = 0; k <= n; k++)
+		row[k] = k;
+	for (size_t i = 0; i < a.len && least <= most; i++) {
+		size_t corner = row[0];
+
+		least = row[0] = i + 1;
+		for (size_t k = 0; k < n; k++) {
+			size_t change = corner + (a.ptr[i] != (uint8_t)b[k]);
+			size_t other =
+			    (row[k] < row[k + 1] ? row[k] : row[k + 1]) + 1;
+
+			corner = row[k + 1];
+			row[k + 1] = change < other ? change : other;
+			if (row[k + 1] < least)
+				least = row[k + 1];
+		}
+	}
+	return least > most ? most + 1 : row[n];
+}
+
+/* The key that was meant, perhaps; NULL: none is near. */
+static const char *
+nearest(struct span key, const char *const *keys, size_t n)
+{
+	size_t most = key.len < 5 ? 1 : 2;
+	const char *best = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t d = distance(key, keys[i], most);
+
+		if (d <= most) {
+			best = keys[i];
+			most = d - 1; /* d > 0: it is not known */
+		}
+	}
+	return best;
+}
+
+static void
+unknown(struct reader *r, const struct yaml_node *node, const char *const *keys,
+    size_t n)
+{
+	const char *meant = nearest(node->key, keys, n);
+	char name[CRUMB_TEXT];
+	char what[3 * CRUMB_TEXT];
+
+	text_escape(node->key, name, sizeof(name));
+	(void)text_fmt(what, sizeof(what), "unknown key '%s': %s%s%s", name,
+	    meant ? "write '" : "remove it", meant ? meant : "",
+	    meant ? "'" : "");
+	note(r, (struct policy_place){ node->key_line, node->key_column },
+	    what);
+}
+
 static bool
 is_known(struct span key, const char *const *keys, size_t n)
 {
@@ -144,22 +208,13 @@ bool
 read_map(struct reader *r, const struct yaml_node *node,
     const char *const *keys, size_t n)
 {
-	char name[CRUMB_TEXT];
-	char what[2 * CRUMB_TEXT];
-
 	if (node->kind != YAML_MAP) {
 		read_error(r, node, "expected map, found %s", kind_of(node));
 		return false;
 	}
-	for (node = node->first; node; node = node->next) {
-		if (is_known(node->key, keys, n))
-			continue;
-		text_escape(node->key, name, sizeof(name));
-		(void)text_fmt(what, sizeof(what), "unknown key '%s'", name);
-		note(r,
-		    (struct policy_place){ node->key_line, node->key_column },
-		    what);
-	}
+	for (node = node->first; node; node = node->next)
+		if (!is_known(node->key, keys, n))
+			unknown(r, node, keys, n);
 	return true;
 }
 

@@ -170,7 +170,8 @@ void
 rules_read(struct reader *r, const struct yaml_node *endpoint,
     struct policy_endpoint *e)
 {
-	bool has_rules = yaml_get(endpoint, "rules");
+	bool has_rules =
+	    yaml_get(endpoint, "rules") || yaml_get(endpoint, "access");
 
 	list_read(r, endpoint, "rules", e, &e->allows);
 	list_read(r, endpoint, "deny_rules", e, &e->denies);
@@ -179,11 +180,12 @@ rules_read(struct reader *r, const struct yaml_node *endpoint,
 		broad_check(r, endpoint, &e->allows);
 	if (e->kind == POLICY_MCP && e->all_methods)
 		imply(r, e);
-	if (has_rules || e->access || e->all_methods)
+	if (has_rules || e->all_methods)
 		return;
-	read_error(r, endpoint, "protocol %s needs rules%s",
+	read_error(r, endpoint, "protocol %s needs rules: for all write '%s'",
 	    policy_kind_name(e->kind),
-	    is_http(e)                  ? " or access"
-		: e->kind == POLICY_MCP ? " or allow_all_known_mcp_methods"
-					: "");
+	    is_http(e)                  ? "access: full"
+		: e->kind == POLICY_MCP ? "mcp: {allow_all_known_mcp_methods: "
+					  "true}"
+					: "rules: [{allow: {method: \"*\"}}]");
 }

@@ -110,16 +110,16 @@ what_is_no_glob_is_refused(void **state)
 		{ P, "/a/***", "'**' must be a whole component: write '*'" },
 		{ P, "/a?",
 		    "'?' is not supported: a glob has '*' and '**' "
-		    "only" },
+		    "only, write one for each" },
 		{ W, "[a]",
 		    "'[' is not supported: a glob has '*' and '**' "
-		    "only" },
+		    "only, write one for each" },
 		{ W, "{a,b}",
 		    "'{' is not supported: a glob has '*' and '**' "
-		    "only" },
+		    "only, write one for each" },
 		{ W, "\\*",
 		    "'\\' is not supported: a glob has '*' and '**' "
-		    "only" },
+		    "only, write one for each" },
 		{ W, "\xc3\xa9", "a glob is printable ASCII, not byte \\xc3" },
 		{ W, "a\n", "a glob is printable ASCII, not byte \\x0a" },
 	};

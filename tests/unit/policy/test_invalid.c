@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/data/policy/invalid: files that are refused. Their first comment lines
- * are what is said of them, each with line and column.
+ * are what is said of them, each with line and column. tests/data/policy/shapes:
+ * what users of the language have written elsewhere, each key of it; such a file
+ * is taken, or what is said of it says what to write.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,8 +11,6 @@
 
 #include "../../lib/unit.h"
 #include "policy/policy.h"
-
-#define FOLDER TEST_DATA "/policy/invalid"
 
 static void
 said(const struct yaml_errors *errors, size_t i, char *out, size_t size)
@@ -43,37 +43,99 @@ file_check(const char *name, struct span text, const struct yaml_errors *errors)
 		fail_msg("%s: less is said than expected", name);
 }
 
+static bool
+says_what_to_write(const char *what)
+{
+	static const char *const words[] = { "write", "remove", "leave", "give",
+		"rename", "must be", "must begin", "name a", "name the",
+		"must follow a wildcard: '", "may only be the first" };
+
+	for (size_t i = 0; i < NELEM(words); i++)
+		if (strstr(what, words[i]))
+			return true;
+	return false;
+}
+
+/* A file that is taken has a text that reads back. */
+static void
+taken_check(const struct policy *p, struct arena *a)
+{
+	struct yaml_errors errors;
+	struct policy again;
+	struct fault f = { 0 };
+
+	assert_int_equal(policy_parse(p->text, a, &again, &errors, &f), 0);
+	assert_memory_equal(again.hash, p->hash, POLICY_HASH);
+}
+
+/* True: the file was taken. */
+static bool
+one_check(int folder, const char *name, bool shape)
+{
+	static struct yaml_errors errors;
+	struct policy p;
+	struct arena a;
+	struct buf b;
+	struct fault f = { 0 };
+	bool taken;
+
+	arena_init(&a, 16 << 20);
+	buf_init(&b, POLICY_BYTES);
+	assert_int_equal(file_read(folder, name, &b, &f), 0);
+	taken = policy_parse(buf_span(&b), &a, &p, &errors, &f) == 0;
+	if (taken) {
+		taken_check(&p, &a);
+		if (span_starts(buf_span(&b), "# "))
+			fail_msg("taken: %s", name);
+	} else {
+		assert_int_equal(f.code, FAULT_INVALID);
+		file_check(name, buf_span(&b), &errors);
+	}
+	for (size_t i = 0; shape && !taken && i < errors.count; i++)
+		if (!says_what_to_write(errors.list[i].text))
+			fail_msg("%s: %s", name, errors.list[i].text);
+	buf_release(&b);
+	arena_release(&a);
+	return taken;
+}
+
+static void
+folder_check(const char *path, bool shape, unsigned *taken, unsigned *refused)
+{
+	DIR *d = opendir(path);
+	const struct dirent *e;
+
+	assert_non_null(d);
+	*taken = *refused = 0;
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			++*(one_check(dirfd(d), e->d_name, shape) ? taken
+								  : refused);
+	(void)closedir(d);
+}
+
 static void
 each_file_is_refused_with_all_its_places(void **state)
 {
-	static struct yaml_errors errors;
-	DIR *d = opendir(FOLDER);
-	const struct dirent *e;
-	unsigned n = 0;
+	unsigned taken;
+	unsigned refused;
 
 	(void)state;
-	assert_non_null(d);
-	while ((e = readdir(d))) {
-		struct policy p;
-		struct arena a;
-		struct buf b;
-		struct fault f = { 0 };
+	folder_check(TEST_DATA "/policy/invalid", false, &taken, &refused);
+	assert_int_equal(taken, 0);
+	assert_true(refused >= 40);
+}
 
-		if (e->d_name[0] == '.')
-			continue;
-		arena_init(&a, 16 << 20);
-		buf_init(&b, POLICY_BYTES);
-		assert_int_equal(file_read(dirfd(d), e->d_name, &b, &f), 0);
-		if (policy_parse(buf_span(&b), &a, &p, &errors, &f) == 0)
-			fail_msg("taken: %s", e->d_name);
-		assert_int_equal(f.code, FAULT_INVALID);
-		file_check(e->d_name, buf_span(&b), &errors);
-		buf_release(&b);
-		arena_release(&a);
-		n++;
-	}
-	(void)closedir(d);
-	assert_true(n >= 40);
+static void
+each_shape_is_taken_or_told_what_to_write(void **state)
+{
+	unsigned taken;
+	unsigned refused;
+
+	(void)state;
+	folder_check(TEST_DATA "/policy/shapes", true, &taken, &refused);
+	assert_int_equal(taken, 13);
+	assert_int_equal(refused, 17);
 }
 
 int
@@ -81,6 +143,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_file_is_refused_with_all_its_places),
+		cmocka_unit_test(each_shape_is_taken_or_told_what_to_write),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -203,7 +203,7 @@ mistakes_are_named_by_their_fields(void **state)
 	fill(&o);
 	o.e.advisor_proposed = true;
 	says(&o.m, 0,
-	    "network_policies.a.endpoints[0]: unknown key 'advisor_proposed'");
+	    "network_policies.a.endpoints[0]: unknown key 'advisor_proposed': remove it");
 	assert_int_equal(policy_read_message(&o.m, POLICY_READ_PROVIDER, &arena,
 			     &p, &errors, &f),
 	    0);
