@@ -194,7 +194,9 @@ static int
 document_begin(struct reader *r, const yaml_event_t *e, struct fault *f)
 {
 	if (r->document) {
-		refuse(r, e->start_mark, "a second document is not supported");
+		refuse(r, e->start_mark,
+		    "a second document is not supported: write one, "
+		    "without '---'");
 		return fault_set(f, FAULT_INVALID, "document");
 	}
 	r->document = true;

@@ -122,7 +122,7 @@ static const struct {
 	{ BYTES("# x\xe2\x80\xa8%YAML 1.1\n---\na: 1\n"),
 	    "1:5: directives are not supported" },
 	{ BYTES("a: 1\n---\nb: 1\n"),
-	    "2:1: a second document is not supported" },
+	    "2:1: a second document is not supported: write one, without '---'" },
 	{ BYTES("[a]: 1\n"), "1:1: a key must be a scalar" },
 	{ BYTES("? {a: b}\n: 1\n"), "1:3: a key must be a scalar" },
 	{ BYTES("?\n: 1\n"), "1:2: a key is missing" },
