@@ -12,6 +12,10 @@
 #include "gateway/journal.h"
 #include "gateway/journal_inner.h"
 
+enum {
+	WINDOW = 2 * (JOURNAL_HEAD + JOURNAL_DATA), /* at least one record */
+};
+
 struct output {
 	bool (*each)(void *owner, const struct journal_line *line);
 	void *owner;
@@ -93,16 +97,18 @@ use_record(struct journal_reader *r, const struct journal_record *rec,
 	return true;
 }
 
-/* All records of one segment from r->at on; false: the receiver is full. */
+/* All whole records of s, which begins at r->at; false: the receiver is
+ * full. */
 static bool
-use_segment(struct journal_reader *r, struct span s, const struct output *o)
+use_window(struct journal_reader *r, struct span s, const struct output *o)
 {
 	struct journal_record rec;
 	size_t used;
 
-	while (journal_parse(span_from(s, (size_t)r->at), &rec, &used)) {
+	while (journal_parse(s, &rec, &used)) {
 		if (!use_record(r, &rec, o))
 			return false;
+		s = span_from(s, used);
 		r->at += used;
 		r->taken = 0;
 	}
@@ -162,11 +168,12 @@ close_segments(struct segments *s)
 }
 
 static int
-read_whole(int fd, uint8_t *into, size_t size, size_t *n, struct fault *f)
+read_at(int fd, uint64_t at, uint8_t *into, size_t size, size_t *n,
+    struct fault *f)
 {
 	*n = 0;
 	while (*n < size) {
-		ssize_t got = pread(fd, into + *n, size - *n, (off_t)*n);
+		ssize_t got = pread(fd, into + *n, size - *n, (off_t)(at + *n));
 
 		if (got < 0)
 			return fault_sys(f, "cannot read a log");
@@ -177,17 +184,33 @@ read_whole(int fd, uint8_t *into, size_t size, size_t *n, struct fault *f)
 	return 0;
 }
 
+/* What is behind r->at in one segment, a window at a time. */
+static int
+use_segment(struct journal_reader *r, int fd, const struct output *o,
+    bool *is_full, struct fault *f)
+{
+	uint8_t *window = must_alloc(WINDOW);
+	uint64_t before;
+	size_t n = 0;
+	int rc;
+
+	do {
+		before = r->at;
+		rc = read_at(fd, r->at, window, WINDOW, &n, f);
+		*is_full = rc == 0 && !use_window(r, span_of(window, n), o);
+	} while (rc == 0 && !*is_full && r->at > before);
+	free(window);
+	return rc;
+}
+
 static int
 read_from(struct journal_reader *r, const struct segments *s, size_t first,
     const struct output *o, struct fault *f)
 {
-	size_t size = JOURNAL_SEGMENT + JOURNAL_HEAD + JOURNAL_DATA;
-	uint8_t *bytes = must_alloc(size);
+	bool is_full = false;
 	int rc = 0;
 
-	for (size_t i = first; i < NELEM(s->fd) && rc == 0; i++) {
-		size_t n = 0;
-
+	for (size_t i = first; i < NELEM(s->fd) && rc == 0 && !is_full; i++) {
 		if (s->fd[i] < 0)
 			continue;
 		if (!is_own(r, &s->first[i])) {
@@ -195,11 +218,8 @@ read_from(struct journal_reader *r, const struct segments *s, size_t first,
 			r->offset = s->first[i].offset;
 			r->at = r->taken = 0;
 		}
-		rc = read_whole(s->fd[i], bytes, size, &n, f);
-		if (rc == 0 && !use_segment(r, span_of(bytes, n), o))
-			break;
+		rc = use_segment(r, s->fd[i], o, &is_full, f);
 	}
-	free(bytes);
 	return rc;
 }
 

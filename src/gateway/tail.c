@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counting and showing lines; tail.h has the contracts. */
+#include <stdlib.h>
+
 #include "gateway/tail.h"
+
+enum {
+	LINE_FIXED = 128, /* of a line in an answer, beside its text */
+};
+
+/* The last lines that were counted: how many, what they take. */
+struct tail_window {
+	uint32_t first;
+	uint32_t count;
+	size_t bytes;
+	uint32_t size[];
+};
 
 void
 tail_init(struct tail *t, uint32_t lines, int64_t since_ms,
@@ -20,12 +34,39 @@ is_wanted(const struct tail *t, const struct journal_line *line)
 	return !t->is_muted && line->time_ms >= t->since_ms;
 }
 
+static void
+drop_first(struct tail_window *w, uint32_t room)
+{
+	w->bytes -= w->size[w->first];
+	w->first = (w->first + 1) % room;
+	w->count--;
+}
+
+/* In it are at most t->lines, and no more bytes than may be. */
+static void
+widen(const struct tail *t, size_t size)
+{
+	struct tail_window *w = t->window;
+
+	if (w->count == t->lines)
+		drop_first(w, t->lines);
+	w->size[(w->first + w->count) % t->lines] = (uint32_t)size;
+	w->count++;
+	w->bytes += size;
+	while (w->bytes > t->bytes_most)
+		drop_first(w, t->lines);
+}
+
 static bool
 count_line(void *owner, const struct journal_line *line)
 {
 	struct tail *t = owner;
 
-	t->total += is_wanted(t, line);
+	if (!is_wanted(t, line))
+		return true;
+	t->total++;
+	if (t->window != NULL)
+		widen(t, line->text.len + LINE_FIXED);
 	return true;
 }
 
@@ -36,11 +77,20 @@ tail_count(const struct gateway *g, const char *id, struct tail *t,
 	struct journal_reader r;
 	int rc;
 
-	t->total = 0;
+	t->total = t->dropped = 0;
+	if (t->bytes_most > 0 && t->lines > 0)
+		t->window = must_alloc(
+		    sizeof(*t->window) + t->lines * sizeof(t->window->size[0]));
 	journal_reader_init(&r, id);
 	rc = journal_read(g, &r, true, count_line, t, f);
 	journal_reader_release(&r);
 	t->skip = t->total > t->lines ? t->total - t->lines : 0;
+	if (t->window != NULL) {
+		t->dropped = t->total - t->skip - t->window->count;
+		t->skip += t->dropped;
+		free(t->window);
+		t->window = NULL;
+	}
 	return rc;
 }
 

@@ -12,6 +12,10 @@ struct tail {
 	bool is_muted;    /* no source that is asked for is ours */
 	uint64_t total;   /* lines that match, when they were counted */
 	uint64_t skip;    /* matching lines to pass over first */
+	/* 0, or what the lines may take in an answer: the oldest go. */
+	size_t bytes_most;
+	uint64_t dropped; /* by that, of those that were wanted */
+	struct tail_window *window;
 };
 
 /* sources: "sandbox", "gateway"; none means all. */

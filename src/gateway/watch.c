@@ -93,10 +93,10 @@ send_line(void *owner, const struct journal_line *line)
 	struct arena a;
 	int rc;
 
-	if (!has_room(w))
-		return false;
 	if (tail_passes_over(&w->tail, line))
 		return true;
+	if (!has_room(w))
+		return false;
 	arena_init(&a, 8 * JOURNAL_LINE);
 	e.which_payload = openshell_v1_SandboxStreamEvent_log_tag;
 	tail_line(w->id, line, &a, &e.payload.log);
@@ -181,11 +181,11 @@ pump(struct watcher *w)
 			end(w, &f);
 			return;
 		}
-		w->tail.skip = 0;
 		if (!has_room(w)) {
 			w->logs_due = true;
 			return;
 		}
+		w->tail.skip = 0;
 	}
 	if (w->status_due && w->status && !w->removed) {
 		if (!has_room(w) || !pump_status(w))

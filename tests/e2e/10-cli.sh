@@ -65,6 +65,19 @@ is "$(printf '%s' "$out" | python3 -c 'import json,sys; print([s["name"] for s i
 # logs
 is "$(nacre sandbox logs a 2>&1 | sort)" $'blue\noops\nstarted' "logs has the main process's output"
 is "$(nacre sandbox logs a 2>/dev/null)" $'started\nblue' "with stderr apart"
+# 2000 lines of 4 KiB pass what is kept; as text each byte takes four, and they
+# pass what one answer holds.
+nacre sandbox create --name long --from tiny -- sh -c 'x=$(head -c 4090 /dev/zero | tr "\0" "\377"); n=1000; while [ $n -lt 3000 ]; do echo "$n $x"; n=$((n+1)); done; sleep 1000' >/dev/null
+last() { nacre sandbox logs long -n 1 2>/dev/null | cut -c 1-4; }
+until_is 2999 last
+ok $? "a long log comes to its end"
+nacre sandbox logs long -n 2000 >"$work/long" 2>"$work/left"
+like "$(cat "$work/left")" '^[0-9]+ lines before these are left out: the answer is full$' "an answer that is full says what it leaves out"
+is "$(tail -n 1 "$work/long" | cut -c 1-4)" 2999 "and has the newest lines"
+n=$(wc -l <"$work/long")
+ok $((n < 55 || n > 64)) "as many as one message holds"
+is "$(cut -c 1-4 "$work/long")" "$(seq $((3000 - n)) 2999)" "without a gap"
+nacre sandbox delete long >/dev/null
 
 # cp
 mkdir -p "$work/tree/sub"

@@ -9,6 +9,7 @@
 
 #include "../../lib/unit.h"
 #include "gateway/journal.h"
+#include "gateway/tail.h"
 
 #define ID "0a1b2c3d-0000-4000-8000-00000000abcd"
 
@@ -258,6 +259,77 @@ long_lines_and_odd_bytes_become_text(void **state)
 	journal_reader_release(&r);
 }
 
+/* Bytes that this process has read so far. */
+static uint64_t
+bytes_read(void)
+{
+	unsigned long long n = 0;
+	FILE *f = fopen("/proc/self/io", "r");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "rchar: %llu", &n), 1);
+	(void)fclose(f);
+	return n;
+}
+
+static void
+a_follower_reads_only_what_is_new(void **state)
+{
+	struct journal_reader r;
+	char line[1024];
+	uint64_t at = 0;
+	uint64_t before;
+
+	(void)state;
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 2] = '\n';
+	line[sizeof(line) - 1] = '\0';
+	journal_reader_init(&r, ID);
+	for (int i = 0; i < 400; i++, at += strlen(line))
+		append(at, line, false);
+	read_all(&r, false);
+	assert_int_equal(lines, 400);
+	before = bytes_read();
+	for (int i = 0; i < 10; i++, at += strlen(line)) {
+		append(at, line, false);
+		read_all(&r, false);
+	}
+	assert_int_equal(lines, 410);
+	assert_in_range(bytes_read() - before, 10240, 32768);
+	journal_reader_release(&r);
+}
+
+static void
+a_tail_is_bounded_by_bytes_too(void **state)
+{
+	struct tail t;
+	char line[4097];
+	uint64_t at = 0;
+
+	(void)state;
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 2] = '\n';
+	line[sizeof(line) - 1] = '\0';
+	for (int i = 0; i < 100; i++, at += strlen(line))
+		append(at, line, false);
+	tail_init(&t, 50, 0, NULL, 0);
+	t.bytes_most = 1 << 20;
+	assert_int_equal(tail_count(&gateway, ID, &t, &fault), 0);
+	assert_int_equal(t.total, 100);
+	assert_int_equal(t.skip, 50);
+	assert_int_equal(t.dropped, 0);
+	tail_init(&t, 50, 0, NULL, 0);
+	t.bytes_most = 10 * 4300;
+	assert_int_equal(tail_count(&gateway, ID, &t, &fault), 0);
+	assert_int_equal(t.dropped, 40);
+	assert_int_equal(t.skip, 90);
+	tail_init(&t, 50, 0, NULL, 0);
+	t.bytes_most = 1; /* not even one */
+	assert_int_equal(tail_count(&gateway, ID, &t, &fault), 0);
+	assert_int_equal(t.dropped, 50);
+	assert_int_equal(t.skip, 100);
+}
+
 int
 main(void)
 {
@@ -279,6 +351,10 @@ main(void)
 		    it_is_bounded_and_readers_are_lapped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    long_lines_and_odd_bytes_become_text, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_follower_reads_only_what_is_new, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_tail_is_bounded_by_bytes_too,
+		    set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
