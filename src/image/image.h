@@ -83,6 +83,10 @@ struct image_info {
 /* FAULT_NOT_FOUND when no image has that name. */
 int image_find(const struct image_store *s, const char *name, struct arena *a,
     struct image_info *out, struct fault *f) MUST_CHECK;
+/* The same by hex digest, whatever its names mean now: accounts and sizes, an
+ * empty config. */
+int image_find_blob(const struct image_store *s, const char *digest,
+    struct arena *a, struct image_info *out, struct fault *f) MUST_CHECK;
 /*
  * All images, by name, without their accounts; about 500 bytes each. A damaged
  * one is logged and left out.

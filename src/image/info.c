@@ -240,6 +240,35 @@ image_find(const struct image_store *s, const char *name, struct arena *a,
 	return fault_prefix(f, "image '%s'", name);
 }
 
+int
+image_find_blob(const struct image_store *s, const char *digest,
+    struct arena *a, struct image_info *out, struct fault *f)
+{
+	static const char *const none[] = { NULL };
+	uint8_t raw[DIGEST_SIZE];
+	struct arena parsed;
+	int r;
+
+	if (!hex_parse(span_str(digest), raw, sizeof(raw)))
+		return fault_set(f, FAULT_INVALID, "not a digest");
+	*out = (struct image_info){ .name = "",
+		.source = "",
+		.source_digest = "",
+		.config = { none, none, none, "", "", "", none } };
+	hex_format(raw, sizeof(raw), out->digest);
+	arena_init(&parsed, PARSED);
+	r = read_blob_facts(s, &parsed, out, f);
+	if (r == 0)
+		r = keep(out, a, f);
+	arena_release(&parsed);
+	if (r < 0 && f->code == FAULT_SYSTEM && f->sys == ENOENT) {
+		fault_clear(f);
+		return fault_set(f, FAULT_NOT_FOUND, "no image of digest %s",
+		    out->digest);
+	}
+	return r;
+}
+
 /* "NAME.json" -> NAME; false for anything else that lies about. */
 bool
 image_name_of_file(const char *file, char name[LIMIT_NAME + 1])

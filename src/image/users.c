@@ -220,15 +220,16 @@ image_run_as(const struct image_info *i, const char *user, const char *group,
     struct image_account *out, struct fault *f)
 {
 	const struct image_account *known;
-	struct image_account own;
+	struct image_account own = { 0 };
 	uint32_t id;
 
 	*out = house_user(i);
 	if (parse_id(span_str(user), &id)) {
 		known = by_uid(i, id);
-		*out = known
-		    ? *known
-		    : (struct image_account){ .name = "", .home = "/", .uid = id };
+		*out = known ? *known
+			     : (struct image_account){ .name = "",
+				       .home = "/",
+				       .uid = id };
 	} else if (!*user && *i->config.user) {
 		if (image_user_resolve(i, i->config.user, &own, f) < 0)
 			return fault_prefix(f, "cannot run as '%s'",

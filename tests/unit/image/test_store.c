@@ -18,6 +18,10 @@
 
 static char top[64];
 static char root_path[96];
+#define NOWHERE                     \
+ "00000000000000000000000000000000" \
+ "00000000000000000000000000000000"
+
 static struct image_store store;
 
 static void
@@ -133,6 +137,7 @@ an_import_can_be_found(void **state)
 {
 	struct image_result r;
 	struct image_info i;
+	struct image_info blob;
 	struct image_account who;
 	struct image_index index;
 	struct arena a;
@@ -155,6 +160,15 @@ an_import_can_be_found(void **state)
 	assert_int_equal(who.uid, 5);
 	assert_int_equal(who.gid, 7);
 	assert_null(i.config.env[0]);
+	assert_int_equal(image_find_blob(&store, r.digest, &a, &blob, &f), 0);
+	assert_string_equal(blob.name, "");
+	assert_int_equal(blob.user_count, 2);
+	assert_int_equal(blob.size_bytes, r.size_bytes);
+	memset(&f, 0, sizeof(f));
+	assert_int_equal(image_find_blob(&store, "", &a, &blob, &f), -1);
+	memset(&f, 0, sizeof(f));
+	assert_int_equal(image_find_blob(&store, NOWHERE, &a, &blob, &f), -1);
+	assert_int_equal(f.code, FAULT_NOT_FOUND);
 	assert_int_equal(image_open_blob(&store, i.digest, &fd, &f), 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0400);
