@@ -97,11 +97,12 @@ int confine_agent_abi(const struct confine_agent *a);
 void confine_agent_free(struct confine_agent *a); /* NULL is fine */
 
 /*
- * Raw. A Landlock domain that guards no file: nothing in it, now or later,
- * signals a process outside or reaches an abstract socket of one. Those inside
- * may reach each other. ENOSYS before ABI 6.
+ * Raw. A Landlock domain that guards no file below the folder `root` (O_PATH,
+ * borrowed): nothing in it, now or later, signals a process outside or reaches
+ * an abstract socket of one. Those inside may reach each other. ENOSYS before
+ * ABI 6.
  */
-int confine_scope(void);
+int confine_scope(int root);
 /*
  * Raw. The filters of the guest's own processes, for good: sandbox.def (what
  * it and its children never do; inherited by agents), supervisor.def (all it

@@ -184,10 +184,17 @@ confine_landlock_apply(int ruleset)
 	return (int)syscall(CONFINE_CALL_RESTRICT_SELF, ruleset, 0);
 }
 
+/*
+ * Every domain refuses to rename or link from one folder to another unless a
+ * rule lets it, also one that handles no right (landlock.rst, REFER).
+ */
 int
-confine_scope(void)
+confine_scope(int root)
 {
-	const struct ruleset_attr attr = { .scoped = SCOPE_ALL };
+	const struct ruleset_attr attr = { .fs = FS_REFER,
+		.scoped = SCOPE_ALL };
+	const struct path_beneath_attr rule = { .allowed = FS_REFER,
+		.parent = root };
 	with_fd ruleset = -1;
 
 	if (confine_landlock_abi() < 6) {
@@ -195,5 +202,8 @@ confine_scope(void)
 		return -1;
 	}
 	ruleset = create(attr, ABI_KNOWN);
-	return ruleset < 0 ? -1 : confine_landlock_apply(ruleset);
+	if (ruleset < 0 ||
+	    syscall(CALL_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0) != 0)
+		return -1;
+	return confine_landlock_apply(ruleset);
 }

@@ -82,6 +82,7 @@ rights_reduce(struct fault *f)
 	    SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 	    SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
 	    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	with_fd root = -1;
 
 	if (be_killable(f) != 0)
 		return -1;
@@ -99,7 +100,8 @@ rights_reduce(struct fault *f)
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
 		return fault_sys(f, "cannot give up rights");
 	/* Agents are one scope with it, each in a domain of its own below. */
-	if (confine_scope() != 0)
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 || confine_scope(root) != 0)
 		return fault_sys(f, "cannot enter a landlock scope");
 	if (confine_sandbox() != 0)
 		return fault_sys(f, "cannot filter system calls");
