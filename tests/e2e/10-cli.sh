@@ -44,7 +44,7 @@ is "$(nacre sandbox exec a -- cat <"$work/blob" | sha256sum)" "$sum" "and come b
 is "$(nacre sandbox exec a -- sh -c 'yes | head -c 5000000' | wc -c | tr -d ' ')" 5000000 "5 MB of stdout arrive whole"
 
 # what it is
-out=$(nacre sandbox exec a -- sh -c 'id -u; cat /proc/1/comm; ls /sys/class/net; grep -c . /proc/net/route; hostname')
+out=$(nacre sandbox exec a -- sh -c 'id -u; cat /proc/1/comm; sed -n "s/^ *\([a-z0-9]*\):.*/\1/p" /proc/net/dev; grep -c . /proc/net/route; hostname')
 is "$out" $'1000\nsandbox\nlo\n1\na' "an unprivileged user, its own pids, lo only, no route, its name"
 out=$(nacre sandbox exec a -- sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status | grep -v Seccomp | tr "\n\t" "  "')
 is "$out" 'CapInh: 0000000000000000 CapPrm: 0000000000000000 CapEff: 0000000000000000 CapBnd: 0000000000000000 CapAmb: 0000000000000000 NoNewPrivs: 1 ' "no capability in any set, no_new_privs"

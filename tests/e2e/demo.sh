@@ -77,8 +77,9 @@ cat >"$work/project/facts.sh" <<'P'
 id
 echo "kernel      $(uname -r)"
 for n in pid mnt net ipc uts; do echo "namespace   $(readlink /proc/self/ns/$n)"; done
-echo "interfaces  $(ls /sys/class/net | tr '\n' ' ')"
-grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status
+echo "interfaces  $(sed -n 's/^ *\([a-z0-9]*\):.*/\1/p' /proc/net/dev)"
+grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
+echo "outside     $(ls / 2>&1)"
 echo "devices     $(ls /dev | tr '\n' ' ')"
 P
 show nacre sandbox cp "$work/project" work:/tmp/project

@@ -1,0 +1,130 @@
+#!/bin/bash
+# The agent's boundary in a real guest: all that an agent must not do is tried
+# (tests/e2e/guest/jail.c) and the whole table compared.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/../lib/e2e.sh"
+host=$NACRE_BIN/../e2e/guest_host
+tables=$top/tests/data/jail
+tsc=$(awk -F: '/cpu MHz/ { printf "%d", $2 * 1000; exit }' /proc/cpuinfo)
+root=$(tiny_image)
+cp "$NACRE_BIN/../e2e/jail" "$root/bin/jail"
+chmod 755 "$root"
+# Three folders that by their modes are open to all.
+for d in work given open; do
+	install -d -m 777 "$root/$d" "$root/$d/d" "$root/$d/gd"
+	for f in f gone m x; do install -m 666 /dev/null "$root/$d/$f"; done
+	install -m 755 "$NACRE_GUEST/nacre-guest" "$root/$d/true"
+	ln "$root/$d/true" "$root/$d/p"
+done
+install -d -m 777 "$root/work/linked" "$root/work/moved"
+install -m 666 /dev/null "$root/etc/open"
+install -m 4755 "$root/bin/jail" "$root/work/suid"
+ln -s given "$root/alias"
+tar -C "$root" --owner=0 --group=0 -cf "$work/root.tar" .
+tar2sqfs -q -c lz4 "$work/image.sqfs" <"$work/root.tar"
+blank() { rm -f "$1" && truncate -s 64M "$1" && mke2fs -q -t ext4 -E lazy_itable_init=1,lazy_journal_init=1 "$1"; }
+# guest <script: $out is what the guest said
+guest() {
+	out=$(timeout 300 "$host" "$NACRE_GUEST/vmlinux" "$NACRE_GUEST/initramfs.cpio" "$work/image.sqfs" "$work/disk" 192 "$tsc" 2>"$work/log")
+}
+# of ID: what one stream printed
+of() { printf '%b' "$(sed -n "s/^out $1 //p" <<<"$out")"; }
+# table ID NAME TITLE: compare a stream with its table, line by line
+table() {
+	of "$1" >"$work/$2"
+	if cmp -s "$work/$2" "$tables/$2"; then
+		ok 0 "$3 ($(wc -l <"$work/$2") attempts)"
+	else
+		ok 1 "$3"
+		diff "$tables/$2" "$work/$2" | sed 's/^/#   /' | head -n 40
+	fi
+}
+
+blank "$work/disk"
+guest <<'END'
+launch dir=/work ro=/given -- sleep 1000
+wait ready
+exec a -- jail calls
+wait a
+exec b -- jail families
+wait b
+exec c -- jail capabilities
+wait c
+exec d -- jail files /work /given /open
+wait d
+exec e dir=/work -- jail escapes
+wait e
+exec f -- sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status; ulimit -c; ulimit -u'
+wait f
+exec g dir=/work -- sh -c 'echo alive'
+wait g
+END
+table a calls "no call of the deny list is served"
+table b families "sockets are local, IPv4, IPv6 and routes to read"
+table c capabilities "no capability can be had"
+table d files "Landlock holds, right by right, what modes would allow"
+table e escapes "no way out"
+is "$(of f)" "CapInh:	0000000000000000
+CapPrm:	0000000000000000
+CapEff:	0000000000000000
+CapBnd:	0000000000000000
+CapAmb:	0000000000000000
+NoNewPrivs:	1
+Seccomp:	2
+0
+unlimited" "five empty sets, no new privileges, a filter, no core; processes are the cgroup's to count"
+is "$(of g)" "alive" "and the sandbox lives on"
+
+blank "$work/disk"
+guest <<'END'
+launch dir=/work ro=/alias ro=/nosuch best_effort rw=/made/for/it -- sleep 1000
+wait ready
+exec a -- sh -c 'cat /given/f && cat /alias/f && echo read; (echo >>/given/f) 2>&1; cat /open/f 2>&1'
+wait a
+exec b -- sh -c 'stat -c "%U %a" /made/for /made/for/it; touch /made/for/it/x && echo written'
+wait b
+exec c -- sh -c 'ln -s /open /work/trap; ln -s /open /made/for/it/trap; mkdir /work/sub; echo planted'
+wait c
+exec d -- sh -c 'sleep 100 & echo $! >/tmp/pid'
+wait d
+exec e -- sh -c 'kill $(cat /tmp/pid) && echo ended'
+wait e
+exec f dir=/ -- pwd
+wait f
+stop 0
+wait stopped
+END
+is "$(of a)" "read
+sh: can't create /given/f: Permission denied
+cat: can't open '/open/f': Permission denied" "a link of the image leads to what it means there, and no further"
+is "$(of b)" "root 755
+agent 755
+written" "a folder to write to is made for the agent"
+is "$(of c)" planted "(links are planted)"
+is "$(of e)" ended "agent processes may signal each other"
+is "$(of f)" / "a work folder may lie outside of the policy"
+
+guest <<'END'
+launch dir=/work ro=/work/trap -- sleep 1000
+wait ready
+END
+like "$out" "failed stage=confine .*/work/trap" "a link that the agent planted is not followed: read"
+guest <<'END'
+launch dir=/work rw=/work/trap -- sleep 1000
+wait ready
+END
+like "$out" "failed stage=confine .*/work/trap" "nor written"
+guest <<'END'
+launch dir=/work ro=/nosuch -- sleep 1000
+wait ready
+END
+like "$out" "failed stage=confine .*/nosuch" "what the image lacks stops the start, by name"
+guest <<'END'
+launch dir=/work ro=/tmp -- sleep 1000
+wait ready
+exec a -- sh -c '(echo >/tmp/x) 2>&1; echo >/dev/null && echo null; cd /work && echo w >w && cat w'
+wait a
+END
+is "$(of a)" "sh: can't create /tmp/x: Permission denied
+null
+w" "a policy's read-only goes before the baseline's write"
