@@ -92,6 +92,15 @@ client_close(struct client *cl)
 	cl->loop = NULL;
 }
 
+/* The lines of POLICY.md's example. */
+static char *
+excess_lines(struct cli *c, const nacre_v1_Counterexample *x, const char *above)
+{
+	return arena_fmt(&c->arena, "  %s\n  child:   %s\n  %s: %s\n",
+	    cli_text(x->witness), cli_text(x->child), above,
+	    cli_text(x->parent));
+}
+
 void
 client_refusal(struct client *cl, struct fault *f, struct span detail)
 {
@@ -100,6 +109,7 @@ client_refusal(struct client *cl, struct fault *f, struct span detail)
 	enum fault_code code;
 
 	cl->hint[0] = '\0';
+	cl->excess = NULL;
 	if (detail.len == 0 ||
 	    WIRE_DECODE(nacre_v1_Refusal, &r, detail, &cl->cli->arena,
 		&ignored) != 0)
@@ -111,6 +121,9 @@ client_refusal(struct client *cl, struct fault *f, struct span detail)
 		(void)text_copy(f->field, sizeof(f->field), span_str(r.field));
 	if (r.hint)
 		(void)text_copy(cl->hint, sizeof(cl->hint), span_str(r.hint));
+	if (r.has_counterexample)
+		cl->excess = excess_lines(cl->cli, &r.counterexample,
+		    code == FAULT_EXCEEDS_PARENT ? "parent" : "maximum");
 }
 
 static void
@@ -243,17 +256,31 @@ client_unary(struct client *cl, const struct client_question *ask,
 	return 0;
 }
 
-int
-cli_fail(const struct fault *f, const char *hint)
+static int
+fail(const struct fault *f, const char *lines, const char *hint)
 {
 	char safe[600];
 
 	text_escape(span_str(f->text), safe, sizeof(safe));
 	(void)fprintf(stderr, "nacre: %s\n", safe);
+	if (lines)
+		(void)fputs(lines, stderr);
 	if (hint && *hint) {
 		text_escape(span_str(hint), safe, sizeof(safe));
 		(void)fprintf(stderr, "  hint: %s\n", safe);
 	}
 	return f->code == FAULT_NONE ? fault_exit(FAULT_SYSTEM)
 				     : fault_exit(f->code);
+}
+
+int
+cli_fail(const struct fault *f, const char *hint)
+{
+	return fail(f, NULL, hint);
+}
+
+int
+client_fail(const struct client *cl, const struct fault *f)
+{
+	return fail(f, cl->excess, cl->hint);
 }

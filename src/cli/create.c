@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/inner.h"
-#include "policy/policy.h"
+#include "json/json.h"
 #include "proto/openshell_v1.pb.h"
 #include "wire/wire.h"
 
@@ -139,24 +139,10 @@ static int
 put_policy(struct cli *c, const char *path, openshell_v1_SandboxSpec *s,
     struct fault *f)
 {
-	struct yaml_errors *errors = must_alloc(sizeof(*errors));
-	struct policy p;
-	struct buf b;
-	int rc;
+	int rc = cli_policy_message(c, path, &s->policy, f);
 
-	buf_init(&b, POLICY_BYTES);
-	rc = file_read(AT_FDCWD, path, &b, f);
-	if (rc == 0)
-		rc = policy_parse(buf_span(&b), &c->arena, &p, errors, f);
-	if (rc == 0)
-		rc = policy_enforced_today(&p, f);
-	if (rc == 0)
-		rc = policy_message(&p, &c->arena, &s->policy, f);
-	buf_release(&b);
-	if (rc != 0)
-		return fault_prefix(f, "%s", path);
-	s->has_policy = true;
-	return 0;
+	s->has_policy = rc == 0;
+	return rc;
 }
 
 static int
@@ -279,15 +265,43 @@ wait_for(struct client *cl, const char *id, struct wait *w, struct fault *f)
 }
 
 static int
-print_created(struct cli *c, const openshell_v1_Sandbox *s)
+print_json(const openshell_v1_Sandbox *s, struct fault *f)
 {
-	const char *name = cli_text(s->metadata.name);
+	const openshell_v1_SandboxStatus *t = &s->status;
+	struct json_out o;
+	struct buf b;
+	int rc;
 
+	buf_init(&b, CLI_OUTPUT);
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	json_out_key(&o, "id");
+	json_out_text(&o, s->metadata.id);
+	json_out_key(&o, "name");
+	json_out_text(&o, s->metadata.name);
+	json_out_key(&o, "policy_hash");
+	json_out_text(&o, t->policy_hash);
+	json_out_key(&o, "policy_generation");
+	json_out_uint(&o, t->current_policy_version);
+	json_out_key(&o, "enforcement");
+	cli_enforcement_json(&o, t->enforcement, t->enforcement_count);
+	json_out_end(&o);
+	rc = cli_json_print(&b, &o, f);
+	buf_release(&b);
+	return rc;
+}
+
+/* Whoever gives a policy is told what becomes of it. */
+static int
+print_created(struct cli *c, const struct create *k,
+    const openshell_v1_Sandbox *s, struct fault *f)
+{
 	if (c->json)
-		(void)printf("{\"id\":\"%s\",\"name\":\"%s\"}\n",
-		    cli_text(s->metadata.id), name);
-	else
-		(void)printf("sandbox '%s' is ready\n", name);
+		return print_json(s, f);
+	(void)printf("sandbox '%s' is ready\n", cli_text(s->metadata.name));
+	if (k->policy)
+		cli_enforcement_print(s->status.enforcement,
+		    s->status.enforcement_count);
 	return 0;
 }
 
@@ -312,7 +326,7 @@ create(struct client *cl, const struct create *k, const struct cli_words *words,
 		return -1;
 	if (k->attach)
 		return w.over ? w.exit_code : 0;
-	return print_created(cl->cli, &a.sandbox);
+	return print_created(cl->cli, k, &a.sandbox, f);
 }
 
 int
@@ -342,7 +356,7 @@ cmd_create(struct cli *c, char **argv)
 		return cli_fail(&f, NULL);
 	rc = create(&cl, &k, &w, &f);
 	client_close(&cl);
-	return rc >= 0 ? rc : cli_fail(&f, cl.hint);
+	return rc >= 0 ? rc : client_fail(&cl, &f);
 }
 
 /* Start or stop each named sandbox and wait until it is there. */
@@ -396,7 +410,7 @@ act_all(struct cli *c, char **argv, bool start)
 	for (size_t i = 0; i < w.n && rc == 0; i++)
 		rc = act(&cl, w.word[i], start, &f);
 	client_close(&cl);
-	return rc == 0 ? 0 : cli_fail(&f, cl.hint);
+	return rc == 0 ? 0 : client_fail(&cl, &f);
 }
 
 int

@@ -23,7 +23,7 @@ struct policy;
 struct yaml_errors;
 
 enum {
-	CLI_ARENA = 16 << 20,  /* answers of one command */
+	CLI_ARENA = 96 << 20,  /* answers of one command, a policy file */
 	CLI_OUTPUT = 64 << 20, /* text of one answer */
 	CLI_LIST = 256,        /* values of a repeated option */
 };
@@ -89,7 +89,8 @@ struct client {
 	struct loop *loop;
 	struct rpc_link *link;
 	bool down;
-	char hint[256];    /* of the last refusal */
+	char hint[512];    /* of the last refusal */
+	char *excess;      /* its counterexample, in lines; NULL: none */
 	const char *doing; /* progress text; NULL: none */
 	struct timer progress;
 	int64_t since_ms;
@@ -132,6 +133,8 @@ int client_stream_send(struct client_stream *s,
     struct fault *f) MUST_CHECK;
 int client_stream_run(struct client_stream *s, struct fault *f) MUST_CHECK;
 
+/* As cli_fail(), with all that the last refusal said. */
+int client_fail(const struct client *cl, const struct fault *f);
 /* Say what is being waited for (NULL: nothing). */
 void client_doing(struct client *cl, const char *what);
 
@@ -183,6 +186,17 @@ int cli_sandbox(struct client *cl, const char *name,
  */
 int cli_policy_load(struct arena *a, const char *path, unsigned flags,
     struct policy *p, struct yaml_errors *errors, struct fault *f) MUST_CHECK;
+/* A policy file as a message, in c->arena. The fault names the file. */
+struct _openshell_sandbox_v1_SandboxPolicy;
+int cli_policy_message(struct cli *c, const char *path,
+    struct _openshell_sandbox_v1_SandboxPolicy *out,
+    struct fault *f) MUST_CHECK;
+/* The sections and what is done about each: lines, or a JSON array. */
+struct _openshell_v1_PolicyEnforcement;
+void cli_enforcement_print(const struct _openshell_v1_PolicyEnforcement *e,
+    size_t n);
+void cli_enforcement_json(struct json_out *o,
+    const struct _openshell_v1_PolicyEnforcement *e, size_t n);
 /* What is wrong with the text, a line each, to stderr. */
 void cli_policy_errors(const char *path, const struct yaml_errors *errors);
 
@@ -208,6 +222,9 @@ int cmd_policy_check(struct cli *c, char **argv);
 int cmd_policy_explain(struct cli *c, char **argv);
 int cmd_policy_prove(struct cli *c, char **argv);
 int cmd_policy_diff(struct cli *c, char **argv);
+int cmd_policy_set(struct cli *c, char **argv);
+int cmd_policy_set_maximum(struct cli *c, char **argv);
+int cmd_policy_get_maximum(struct cli *c, char **argv);
 int cmd_audit_list(struct cli *c, char **argv);
 
 #endif

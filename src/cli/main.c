@@ -30,7 +30,7 @@ static const struct command commands[] = {
 	{ "sandbox", "create", cmd_create,
 	    "--name NAME --from IMAGE [--policy FILE] [--cpus N] [--memory MIB] "
 	    "[--env K=V]... [--tty] [--attach] [-- CMD...]" },
-	{ "sandbox", "list", cmd_list, "" },
+	{ "sandbox", "list", cmd_list, "[--stale]" },
 	{ "sandbox", "get", cmd_get, "NAME" },
 	{ "sandbox", "exec", cmd_exec,
 	    "NAME [--workdir DIR] [--env K=V]... [--timeout SECONDS] [--tty] "
@@ -47,6 +47,9 @@ static const struct command commands[] = {
 	{ "policy", "prove", cmd_policy_prove,
 	    "[--image NAME] [--maximum FILE] CHILD PARENT" },
 	{ "policy", "diff", cmd_policy_diff, "[--image NAME] A B" },
+	{ "policy", "set", cmd_policy_set, "NAME FILE" },
+	{ "policy", "set-maximum", cmd_policy_set_maximum, "FILE | --none" },
+	{ "policy", "get-maximum", cmd_policy_get_maximum, "" },
 	{ "audit", "list", cmd_audit_list,
 	    "[--sandbox NAME] [--verb VERB] [--limit N]" },
 };
@@ -62,8 +65,8 @@ usage(FILE *to)
 		    commands[i].usage);
 	(void)fputs("\noptions of every command: -o json|table, --state DIR "
 		    "(NACRE_STATE), --quiet\n"
-		    "exit codes: a command's own; 1 refused, 2 invalid, 4 not "
-		    "found, 75 try again,\n"
+		    "exit codes: a command's own; 1 refused, 2 invalid, 3 not "
+		    "proved, 4 not found, 75 try again,\n"
 		    "124 timeout, 125 nacre failed, 126 not executable, 127 "
 		    "not found, 137 out of memory\n",
 	    to);

@@ -58,6 +58,10 @@ sandbox_json(struct json_out *o, const openshell_v1_Sandbox *s)
 		json_out_key(o, "exit_code");
 		json_out_int(o, s->status.exit_code);
 	}
+	json_out_key(o, "policy_generation");
+	json_out_uint(o, s->status.current_policy_version);
+	json_out_key(o, "stale_maximum");
+	json_out_bool(o, s->status.stale_maximum);
 	json_out_key(o, "command");
 	json_out_array(o);
 	for (pb_size_t i = 0; i < s->spec.command_count; i++)
@@ -89,6 +93,8 @@ struct listing {
 	struct json_out json;
 	struct buf buf;
 	uint32_t seen;
+	uint32_t shown;
+	bool stale; /* only those */
 };
 
 static int
@@ -106,6 +112,9 @@ list_page(struct client *cl, struct listing *l, uint32_t *got, struct fault *f)
 		openshell_v1_ListSandboxesResponse, &a, f) != 0)
 		return -1;
 	for (pb_size_t i = 0; i < a.sandboxes_count; i++) {
+		if (l->stale && !a.sandboxes[i].status.stale_maximum)
+			continue;
+		l->shown++;
 		if (cl->cli->json)
 			sandbox_json(&l->json, &a.sandboxes[i]);
 		else
@@ -122,14 +131,17 @@ cmd_list(struct cli *c, char **argv)
 	static const char *const heads[] = { "NAME", "STATE", "IMAGE",
 		"CREATED" };
 	struct listing l = { 0 };
+	const struct cli_option options[] = {
+		{ "--stale", CLI_FLAG, &l.stale, 0 },
+	};
 	struct cli_words w;
 	struct client cl;
 	struct fault f = { 0 };
 	uint32_t got = 0;
 	int rc;
 
-	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
-	    cli_want(&w, 0, "sandbox list", &f) != 0 ||
+	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
+	    cli_want(&w, 0, "sandbox list [--stale]", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
 	cli_table_init(&l.table, heads, NELEM(heads));
@@ -142,8 +154,8 @@ cmd_list(struct cli *c, char **argv)
 	json_out_end(&l.json);
 	if (rc == 0 && c->json)
 		rc = cli_json_print(&l.buf, &l.json, &f);
-	else if (rc == 0 && l.seen == 0)
-		(void)puts("no sandboxes");
+	else if (rc == 0 && l.shown == 0)
+		(void)puts(l.stale ? "no stale sandboxes" : "no sandboxes");
 	else if (rc == 0)
 		cli_table_print(&l.table);
 	client_close(&cl);
@@ -206,14 +218,19 @@ print_details(const nacre_v1_SandboxDetails *d)
 	(void)printf("supervisor  sha256:%s\n", cli_text(d->supervisor_digest));
 	(void)printf("kernel      sha256:%s\n", cli_text(d->kernel_digest));
 	(void)printf("boot id     %s\n", cli_text(d->boot_id));
-	(void)printf("policy      sha256:%s\n", cli_text(d->policy_hash));
+	(void)printf("policy      generation %llu, sha256:%s%s\n",
+	    (unsigned long long)d->policy_generation, cli_text(d->policy_hash),
+	    d->stale_maximum ? ", exceeds the maximum of now" : "");
 	(void)printf("enforced    %s\n", cli_text(d->enforced));
+	cli_enforcement_print(d->enforcement, d->enforcement_count);
 	for (pb_size_t i = 0; i < d->probes_count; i++)
 		(void)printf("probe       %s %s%s%s\n",
 		    d->probes[i].passed ? "ok    " : "FAILED",
 		    cli_text(d->probes[i].name),
 		    d->probes[i].detail && *d->probes[i].detail ? ": " : "",
 		    cli_text(d->probes[i].detail));
+	if (d->policy && *d->policy)
+		(void)printf("\n%s", d->policy);
 }
 
 static void
@@ -232,6 +249,8 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 		{ "created_ms", d->created_ms },
 		{ "started_ms", d->started_ms },
 		{ "launches", (int64_t)d->launches },
+		{ "policy_generation", (int64_t)d->policy_generation },
+		{ "maximum_generation", (int64_t)d->maximum_generation },
 	};
 
 	cli_json_numbers(o, numbers, NELEM(numbers));
@@ -243,6 +262,10 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 	json_out_bool(o, d->from_parked);
 	json_out_key(o, "cold");
 	json_out_bool(o, d->cold);
+	json_out_key(o, "stale_maximum");
+	json_out_bool(o, d->stale_maximum);
+	json_out_key(o, "enforcement");
+	cli_enforcement_json(o, d->enforcement, d->enforcement_count);
 }
 
 static int
@@ -261,6 +284,7 @@ details_json(const nacre_v1_SandboxDetails *d, struct fault *f)
 		{ "boot_id", d->boot_id },
 		{ "user", d->user },
 		{ "policy_hash", d->policy_hash },
+		{ "policy", d->policy },
 		{ "enforced", d->enforced },
 	};
 	struct buf b;

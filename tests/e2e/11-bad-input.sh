@@ -36,8 +36,6 @@ bad 2 'OPENSHELL|NACRE|reserved' "a reserved environment name" nacre sandbox cre
 bad 2 'unknown option' "an unknown option" nacre sandbox create --name x --from tiny --nope
 bad 2 'usage|unknown' "an unknown verb" nacre sandbox fly
 bad 1 'no/such|not found' "an image without the program" nacre sandbox create --name x --from tiny -- /no/such/program
-printf 'version: 1\nnetwork_policies:\n  web:\n    endpoints: [{host: a.com, port: 443}]\n    binaries: [{path: /**}]\n' >"$work/net.yaml"
-bad 1 'network_policies.*not' "a policy that asks for network" nacre sandbox create --name x --from tiny --policy "$work/net.yaml"
 printf 'version: 1\nprocess: {run_as_user: root}\n' >"$work/root.yaml"
 bad 2 'root' "a policy that asks for root" nacre sandbox create --name x --from tiny --policy "$work/root.yaml"
 printf 'version: 1\nnope: 1\n' >"$work/nope.yaml"

@@ -205,9 +205,51 @@ ask.spec.policy.version = 1
 rule = ask.spec.policy.network_policies["web"]
 rule.endpoints.add(host="example.com", ports=[443])
 rule.binaries.add(path="/bin/sh")
-refused("a policy for the network: UNIMPLEMENTED by name",
-        grpc.StatusCode.UNIMPLEMENTED, "network_policies",
-        lambda: unary("CreateSandbox", ask, api.SandboxResponse))
+net = unary("CreateSandbox", ask, api.SandboxResponse).sandbox
+ok(net.status.current_policy_version == 1 and len(net.status.policy_hash) == 64,
+   "a policy for the network is kept as generation 1", net.status)
+told = {e.section: e for e in net.status.enforcement}
+ok(not told["network_policies"].enforced and
+   "every allow is unreachable" in told["network_policies"].detail,
+   "and the answer says that there is no network", told)
+ok(told["process"].enforced and "uid 1000" in told["process"].detail,
+   "and that the user is enforced", told)
+
+
+def write(policy, **more):
+    return unary("UpdateConfig",
+                 api.UpdateConfigRequest(policy=policy, **more),
+                 api.UpdateConfigResponse)
+
+
+again = write(ask.spec.policy, name="net")
+ok(again.version == 1 and again.policy_hash == net.status.policy_hash,
+   "the same policy again is no new generation", again)
+rule.endpoints[0].ports[:] = [80]
+wrote = write(ask.spec.policy, name="net")
+ok(wrote.version == 2 and wrote.policy_hash != again.policy_hash,
+   "another policy is generation 2", wrote)
+kept = get("net")
+ok(kept.status.current_policy_version == 2 and
+   kept.status.policy_hash == wrote.policy_hash and
+   kept.spec.policy.network_policies["web"].endpoints[0].ports == [80],
+   "which the sandbox shows", kept.status)
+refused("a write to an older version: ABORTED", grpc.StatusCode.ABORTED,
+        "version", lambda: write(ask.spec.policy, name="net",
+                                 expected_resource_version=1))
+refused("a global policy: FAILED_PRECONDITION, and what to do instead",
+        grpc.StatusCode.FAILED_PRECONDITION, "set-maximum",
+        lambda: write(ask.spec.policy, **{"global": True}))
+refused("a setting: UNIMPLEMENTED", grpc.StatusCode.UNIMPLEMENTED,
+        "setting_key", lambda: unary(
+            "UpdateConfig",
+            api.UpdateConfigRequest(name="net", setting_key="x"),
+            api.UpdateConfigResponse))
+ask.spec.policy.process.run_as_user = "77"
+refused("another user: settled at create", grpc.StatusCode.INVALID_ARGUMENT,
+        "process", lambda: write(ask.spec.policy, name="net"))
+unary("DeleteSandbox", api.DeleteSandboxRequest(name="net"),
+      api.DeleteSandboxResponse)
 
 more = [create("p%d" % i, labels={"team": "blue"}) for i in range(3)]
 page = unary("ListSandboxes", api.ListSandboxesRequest(limit=2, offset=1),
