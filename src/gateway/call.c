@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "gateway/call.h"
-#include "proto/nacre_v1.pb.h"
+#include "gateway/refusal.h"
 #include "wire/wire.h"
 
 struct early {
@@ -79,6 +79,9 @@ phase_authorise(struct call *c)
 {
 	if (c->method->who & c->caller.who)
 		return CALL_NEXT;
+	if (c->method->who == CALL_ADMIN)
+		c->hint = "ask an admin of this gateway: root, or the user "
+			  "who runs it";
 	fault_set(&c->fault, FAULT_REFUSED, "%s is not for this caller",
 	    c->method->verb);
 	return refuse(c);
@@ -87,13 +90,34 @@ phase_authorise(struct call *c)
 static enum call_result
 phase_decide(struct call *c)
 {
+	int (*decide)(struct call * c, struct fault * f) = c->method->decide;
+
+	if (c->then != NULL)
+		decide = c->then;
+	c->then = NULL;
 	if (c->g->stopping) {
 		fault_set(&c->fault, FAULT_BUSY, "the gateway is stopping");
 		return refuse(c);
 	}
-	if (c->method->decide != NULL && c->method->decide(c, &c->fault) < 0)
+	if (decide != NULL && decide(c, &c->fault) < 0)
 		return refuse(c);
-	return CALL_NEXT;
+	return c->then != NULL ? CALL_WAIT : CALL_NEXT;
+}
+
+void
+call_wait(struct call *c, int (*then)(struct call *c, struct fault *f),
+    void (*left)(struct call *c), void *waits_for)
+{
+	c->then = then;
+	c->left = left;
+	c->waits_for = waits_for;
+}
+
+void
+call_resume(struct call *c)
+{
+	BUG_IF(c->phase != CALL_DECIDE || c->then == NULL);
+	step(c);
 }
 
 /* The effect's writes and their row of the record are one: both or none. */
@@ -165,31 +189,6 @@ phase_audit(struct call *c)
 	return CALL_NEXT;
 }
 
-static const char *
-hint_of(const struct call *c)
-{
-	if (c->hint != NULL)
-		return c->hint;
-	if (c->fault.sys == 28) /* ENOSPC */
-		return "make room on the disk of the state folder";
-	return "";
-}
-
-static struct span
-refusal(struct call *c, struct buf *b)
-{
-	nacre_v1_Refusal r = nacre_v1_Refusal_init_zero;
-	struct fault ignored = { 0 };
-
-	r.code = arena_str(&c->arena, span_str(fault_reason(c->fault.code)));
-	r.message = arena_str(&c->arena, span_str(c->fault.text));
-	r.hint = arena_str(&c->arena, span_str(hint_of(c)));
-	r.field = arena_str(&c->arena, span_str(c->fault.field));
-	if (WIRE_ENCODE(nacre_v1_Refusal, &r, b, &ignored) < 0)
-		return span_of(NULL, 0);
-	return buf_span(b);
-}
-
 static void
 finish(struct call *c)
 {
@@ -207,8 +206,8 @@ finish(struct call *c)
 	if (fault_kind(c->fault.code) == FAULT_KIND_SYSTEM)
 		log_warn(&c->fault, "%s of %s failed", c->method->verb,
 		    c->caller.text);
-	buf_init(&detail, LIMIT_HEADERS);
-	rpc_finish(c->rpc, &c->fault, refusal(c, &detail));
+	buf_init(&detail, REFUSAL_BYTES);
+	rpc_finish(c->rpc, &c->fault, refusal_encode(c, &detail));
 	buf_release(&detail);
 }
 
@@ -376,6 +375,8 @@ on_closed(struct rpc_call *rpc, void *owner, const struct fault *f,
 		return; /* its row is being committed; answer() frees it */
 	if (c->phase == CALL_STREAM)
 		c->events->gone(c);
+	if (c->then != NULL)
+		c->left(c);
 	c->phase = CALL_DONE;
 	loop_bury(c->g->loop, c, free_call);
 }
@@ -495,7 +496,7 @@ call_finish(struct call *c, const struct fault *f)
 void
 call_note(struct call *c, const char *fmt, ...)
 {
-	char text[2 * AUDIT_ARGV];
+	char text[AUDIT_DETAIL];
 	struct fault ignored = { 0 };
 	va_list ap;
 	size_t n;

@@ -14,6 +14,7 @@
 
 struct pb_msgdesc_s;
 struct early;
+struct _nacre_v1_Refusal;
 
 enum call_phase {
 	CALL_READ,
@@ -37,6 +38,7 @@ enum call_result {
 enum call_who {
 	CALL_USER = 1 << 0,
 	CALL_SANDBOX = 1 << 1,
+	CALL_ADMIN = 1 << 2, /* of the platform; also a user */
 };
 
 enum call_kind {
@@ -45,7 +47,7 @@ enum call_kind {
 };
 
 struct caller {
-	enum call_who who;
+	unsigned who; /* enum call_who */
 	uid_t uid;
 	pid_t pid;
 	char text[LIMIT_ID + 16]; /* "uid:1000" */
@@ -92,7 +94,9 @@ struct call {
 	bool queued; /* its answer waits for the commit */
 	void *ask;   /* decoded */
 	struct fault fault;
-	const char *hint;  /* what to do about the fault; may be NULL */
+	const char *hint; /* what to do about the fault; may be NULL */
+	/* What more its refusal says, in the arena; may be NULL. */
+	struct _nacre_v1_Refusal *refusal;
 	struct buf answer; /* one encoded message */
 	/* for the record */
 	char sandbox_id[LIMIT_ID + 1];
@@ -100,6 +104,10 @@ struct call {
 	struct buf detail; /* text */
 	/* between the phases, and after them */
 	void *work;
+	/* of a wait in DECIDE */
+	int (*then)(struct call *c, struct fault *f);
+	void (*left)(struct call *c);
+	void *waits_for;
 	const struct call_events *events;
 	struct deferred held;
 	struct call *next;
@@ -115,6 +123,14 @@ const struct method *method_at(size_t i);
 /* A client called: c is made, walks, and frees itself. */
 void call_open(struct gateway *g, struct rpc_call *rpc, struct span path,
     const struct caller *caller);
+/*
+ * From a decide, as its last act: the call waits. call_resume() goes on with
+ * then, which may wait again. left is told when the client leaves meanwhile;
+ * c is freed after that. Both find what they need in c->waits_for.
+ */
+void call_wait(struct call *c, int (*then)(struct call *c, struct fault *f),
+    void (*left)(struct call *c), void *waits_for);
+void call_resume(struct call *c);
 /* From an effect: encode the answer's message. */
 int call_reply(struct call *c, const struct pb_msgdesc_s *fields,
     const void *message, struct fault *f) MUST_CHECK;

@@ -22,12 +22,24 @@ int do_list(struct call *c, struct fault *f) MUST_CHECK;
 int do_delete(struct call *c, struct fault *f) MUST_CHECK;
 void do_delete_answer(struct call *c);
 int do_stop(struct call *c, struct fault *f) MUST_CHECK;
+int do_start_decide(struct call *c, struct fault *f) MUST_CHECK;
 int do_start(struct call *c, struct fault *f) MUST_CHECK;
 
 /* do_describe.c */
 int do_describe_decide(struct call *c, struct fault *f) MUST_CHECK;
 void do_describe_answer(struct call *c);
 void do_console_answer(struct call *c);
+
+/* do_policy.c */
+int do_maximum_set_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_maximum_set(struct call *c, struct fault *f) MUST_CHECK;
+int do_maximum_get(struct call *c, struct fault *f) MUST_CHECK;
+int do_prove_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_prove(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_config.c */
+int do_config_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_config(struct call *c, struct fault *f) MUST_CHECK;
 
 /* do_exec.c */
 int do_exec_decide(struct call *c, struct fault *f) MUST_CHECK;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CreateSandbox: everything that can be wrong is found before a row is
- * written; the row is durable before a machine is touched; the answer says
+ * written, and its policy is proved to be within the maximum, which may take
+ * some ticks; the row is durable before a machine is touched; the answer says
  * PROVISIONING, and the sandbox is on its way whatever becomes of the caller.
  */
 #include <string.h>
 
 #include "gateway/do.h"
 #include "gateway/fleet.h"
+#include "gateway/judge.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
@@ -23,6 +25,9 @@ enum {
 struct create {
 	struct store_sandbox row;
 	nacre_store_v1_Plan plan;
+	struct policy policy;
+	struct scene scene;
+	struct judgement judgement;
 };
 
 static const struct pair *
@@ -151,17 +156,27 @@ set_image(struct call *c, const char *name, struct image_info *image,
 }
 
 static int
-set_size(struct call *c, const openshell_v1_SandboxTemplate *t,
-    struct store_sandbox *row, struct fault *f)
+set_size(const openshell_v1_SandboxTemplate *t, struct store_sandbox *row,
+    struct fault *f)
 {
 	struct resources r;
-	uint32_t n = 0;
 
 	if (check_resources(wire_span(t->resources), &r, f) < 0 ||
 	    check_size(&r, f) < 0)
 		return -1;
 	row->cpus = r.cpus;
 	row->memory_mib = r.memory_mib;
+	return 0;
+}
+
+/* Is there room for one more of that name? */
+static int
+check_room(struct call *c, const struct store_sandbox *row, struct fault *f)
+{
+	const struct resources r = { row->cpus, row->memory_mib };
+	struct store_sandbox there;
+	uint32_t n = 0;
+
 	if (fleet_check_memory(c->g, &r, f) < 0) {
 		c->hint = "stop a sandbox, or ask for less memory";
 		return -1;
@@ -171,6 +186,15 @@ set_size(struct call *c, const openshell_v1_SandboxTemplate *t,
 	if (n >= GATEWAY_SANDBOXES)
 		return fault_set(f, FAULT_LIMIT, "there are %u sandboxes",
 		    (unsigned)n);
+	if (store_sandbox_by_name(c->g->store, row->name, &c->arena, &there,
+		f) == 0) {
+		c->hint = "choose another name, or delete that one first";
+		return fault_set(f, FAULT_EXISTS, "sandbox '%s' already exists",
+		    row->name);
+	}
+	if (f->code != FAULT_NOT_FOUND)
+		return -1;
+	fault_clear(f);
 	return 0;
 }
 
@@ -188,36 +212,65 @@ encode_plan(struct call *c, struct create *k, struct fault *f)
 	return rc;
 }
 
+/* It was proved; what has changed meanwhile is asked again. */
+static int
+create_judged(struct call *c, struct fault *f)
+{
+	char hash[2 * POLICY_HASH + 1];
+	struct create *k = c->work;
+	const struct object_policy p = {
+		.generation = 1,
+		.maximum_generation = k->judgement.maximum.generation,
+		.hash = hash,
+	};
+
+	hex_format(k->policy.hash, POLICY_HASH, hash);
+	if (check_room(c, &k->row, f) < 0 || encode_plan(c, k, f) < 0)
+		return -1;
+	return object_keep(c->ask, &p, &c->arena, &k->row.object,
+	    &k->row.labels, f);
+}
+
+/* Its turn: the policy is read and judged. */
+static int
+create_turn(struct call *c, struct fault *f)
+{
+	const openshell_v1_CreateSandboxRequest *ask = c->ask;
+	struct create *k = c->work;
+
+	if (plan_policy(ask->spec.has_policy ? &ask->spec.policy : NULL,
+		&c->arena, &k->policy, f) < 0 ||
+	    plan_make(&ask->spec, &k->scene.info, &k->policy, &c->arena,
+		&k->plan, f) < 0)
+		return -1;
+	call_note(c, ", user %s", k->plan.user);
+	k->judgement.child = &k->policy;
+	k->judgement.scene = &k->scene;
+	k->judgement.then = create_judged;
+	if (scene_of_image(c->g, &c->arena, &k->scene, f) < 0)
+		return -1;
+	return judge(c, &k->judgement, f);
+}
+
 int
 do_create_decide(struct call *c, struct fault *f)
 {
 	const openshell_v1_CreateSandboxRequest *ask = c->ask;
 	struct create *k = arena_get(&c->arena, sizeof(*k));
-	struct store_sandbox there;
-	struct image_info image;
 
 	BUG_IF(k == NULL);
 	c->work = k;
 	if (check_workspace(ask->workspace, f) < 0 ||
 	    set_name(c, ask, &k->row, f) < 0 || check_spec(ask, f) < 0 ||
-	    set_image(c, ask->spec.template.image, &image, &k->row, f) < 0 ||
-	    set_size(c, &ask->spec.template, &k->row, f) < 0 ||
-	    plan_make(&ask->spec, &image, &c->arena, &k->plan, f) < 0)
+	    set_image(c, ask->spec.template.image, &k->scene.info, &k->row, f) <
+		0 ||
+	    set_size(&ask->spec.template, &k->row, f) < 0)
 		return -1;
-	call_note(c, "image %s, %u cpus, %u MiB, user %s", k->row.image,
-	    k->row.cpus, k->row.memory_mib, k->plan.user);
-	if (store_sandbox_by_name(c->g->store, k->row.name, &c->arena, &there,
-		f) == 0) {
-		c->hint = "choose another name, or delete that one first";
-		return fault_set(f, FAULT_EXISTS, "sandbox '%s' already exists",
-		    k->row.name);
-	}
-	if (f->code != FAULT_NOT_FOUND)
+	call_note(c, "image %s, %u cpus, %u MiB", k->row.image, k->row.cpus,
+	    k->row.memory_mib);
+	if (check_room(c, &k->row, f) < 0)
 		return -1;
-	fault_clear(f);
-	if (encode_plan(c, k, f) < 0)
-		return -1;
-	return object_keep(ask, &c->arena, &k->row.object, &k->row.labels, f);
+	return judge_turn(c, &k->judgement, create_turn, f);
 }
 
 int
@@ -242,7 +295,8 @@ do_create(struct call *c, struct fault *f)
 	if (store_sandbox_update(c->g->store, &k->row, f) < 0)
 		return -1;
 	reply.has_sandbox = true;
-	if (object_of(&k->row, &c->arena, &reply.sandbox, f) < 0)
+	if (object_of(&k->row, &c->arena, &reply.sandbox, f) < 0 ||
+	    object_tell_policy(&k->row, &c->arena, &reply.sandbox, f) < 0)
 		return -1;
 	return CALL_REPLY(c, openshell_v1_SandboxResponse, &reply, f);
 }

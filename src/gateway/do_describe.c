@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "gateway/do.h"
+#include "gateway/enforced.h"
 #include "gateway/fleet.h"
+#include "gateway/object.h"
 #include "gateway/open.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
@@ -26,6 +28,7 @@ struct describe {
 	struct store_sandbox row;
 	nacre_store_v1_Facts facts;
 	nacre_store_v1_Plan plan;
+	struct object_policy policy;
 	bool console;
 };
 
@@ -42,17 +45,36 @@ do_describe_decide(struct call *c, struct fault *f)
 	BUG_IF(d == NULL);
 	c->work = d;
 	if (open_name(c, ask->name, &d->row, f) < 0 ||
-	    sandbox_plan(&d->row, &c->arena, &d->plan, f) < 0)
+	    sandbox_plan(&d->row, &c->arena, &d->plan, f) < 0 ||
+	    object_policy(&d->row, &c->arena, &d->policy, f) < 0)
 		return -1;
 	return sandbox_facts(&d->row, &c->arena, &d->facts, f);
+}
+
+static void
+from_policy(struct describe *d, struct arena *a, nacre_v1_SandboxDetails *out)
+{
+	struct span text = wire_span(d->plan.policy);
+	uint8_t digest[DIGEST_SIZE];
+	char hex[DIGEST_HEX];
+
+	digest_of(text, digest);
+	hex_format(digest, sizeof(digest), hex);
+	out->policy_hash = arena_str(a, span_str(hex));
+	out->policy = arena_str(a, text);
+	out->policy_generation = d->policy.generation;
+	out->maximum_generation = d->policy.maximum_generation;
+	out->stale_maximum = d->policy.is_stale;
+	out->enforced = arena_str(a, SPAN_LIT(ENFORCED));
+	out->enforcement = enforced_today(&d->plan, d->policy.has_rules, a);
+	if (out->enforcement != NULL)
+		out->enforcement_count = ENFORCED_SECTIONS;
 }
 
 static void
 from_row(struct describe *d, struct arena *a, nacre_v1_SandboxDetails *out)
 {
 	const struct store_sandbox *row = &d->row;
-	uint8_t digest[DIGEST_SIZE];
-	char hex[DIGEST_HEX];
 
 	out->id = arena_str(a, span_str(row->id));
 	out->name = arena_str(a, span_str(row->name));
@@ -72,10 +94,7 @@ from_row(struct describe *d, struct arena *a, nacre_v1_SandboxDetails *out)
 	out->command = d->plan.argv;
 	out->command_count = d->plan.argv_count;
 	out->user = d->plan.user;
-	digest_of(wire_span(d->plan.policy), digest);
-	hex_format(digest, sizeof(digest), hex);
-	out->policy_hash = arena_str(a, span_str(hex));
-	out->enforced = arena_str(a, SPAN_LIT(ENFORCED));
+	from_policy(d, a, out);
 }
 
 static void

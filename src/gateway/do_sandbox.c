@@ -5,12 +5,15 @@
 #include "gateway/check.h"
 #include "gateway/do.h"
 #include "gateway/fleet.h"
+#include "gateway/judge.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/open.h"
+#include "gateway/plan.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
 #include "gateway/watch.h"
+#include "wire/wire.h"
 
 enum {
 	LIST_DEFAULT = 100,
@@ -24,7 +27,8 @@ reply_row(struct call *c, const struct store_sandbox *row, struct fault *f)
 	    openshell_v1_SandboxResponse_init_zero;
 
 	reply.has_sandbox = true;
-	if (object_of(row, &c->arena, &reply.sandbox, f) < 0)
+	if (object_of(row, &c->arena, &reply.sandbox, f) < 0 ||
+	    object_tell_policy(row, &c->arena, &reply.sandbox, f) < 0)
 		return -1;
 	return CALL_REPLY(c, openshell_v1_SandboxResponse, &reply, f);
 }
@@ -116,6 +120,86 @@ do_stop(struct call *c, struct fault *f)
 	return reply_row(c, &row, f);
 }
 
+struct start {
+	struct store_sandbox row;
+	struct policy policy;
+	struct scene scene;
+	struct judgement judgement;
+};
+
+static int
+start_judged(struct call *c, struct fault *f)
+{
+	(void)c;
+	(void)f;
+	return 0;
+}
+
+/* What is stopped is proved again: the maximum may have been narrowed. */
+static int
+start_turn(struct call *c, struct fault *f)
+{
+	struct start *s = c->work;
+	const struct store_sandbox *row = &s->row;
+	nacre_store_v1_Plan plan;
+
+	s->judgement.child = &s->policy;
+	s->judgement.scene = &s->scene;
+	s->judgement.then = start_judged;
+	if (sandbox_plan(row, &c->arena, &plan, f) < 0 ||
+	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &s->policy,
+		f) < 0 ||
+	    scene_of_sandbox(c->g, row, &c->arena, &s->scene, f) < 0)
+		return -1;
+	return judge(c, &s->judgement, f);
+}
+
+int
+do_start_decide(struct call *c, struct fault *f)
+{
+	const openshell_v1_StartSandboxRequest *ask = c->ask;
+	struct start *s = arena_get(&c->arena, sizeof(*s));
+
+	BUG_IF(s == NULL);
+	c->work = s;
+	if (check_workspace(ask->workspace, f) < 0 ||
+	    open_name(c, ask->name, &s->row, f) < 0)
+		return -1;
+	if (state_step((enum state)s->row.state, EVENT_START).verdict !=
+	    VERDICT_MOVE)
+		return 0;
+	return judge_turn(c, &s->judgement, start_turn, f);
+}
+
+/* A start that was proved leaves the row as not stale, under that maximum. */
+static int
+mark_judged(struct call *c, struct store_sandbox *row, struct fault *f)
+{
+	const struct start *s = c->work;
+	struct object_policy p;
+
+	if (object_policy(row, &c->arena, &p, f) < 0)
+		return -1;
+	p.maximum_generation = s->judgement.maximum.generation;
+	p.is_stale = false;
+	return object_mark(row, &p, &c->arena, f);
+}
+
+/* Policy writes and the end of machines may have come while it was judged. */
+static int
+still_judged(struct call *c, const struct store_sandbox *row, struct fault *f)
+{
+	const struct start *s = c->work;
+	nacre_store_v1_Plan plan;
+
+	if (sandbox_plan(row, &c->arena, &plan, f) < 0)
+		return -1;
+	if (span_equal(wire_span(plan.policy), s->policy.text))
+		return 0;
+	return fault_set(f, FAULT_BUSY,
+	    "sandbox '%s' was changed while it was judged", row->name);
+}
+
 int
 do_start(struct call *c, struct fault *f)
 {
@@ -123,8 +207,7 @@ do_start(struct call *c, struct fault *f)
 	enum state_verdict verdict;
 	struct store_sandbox row;
 
-	if (check_workspace(ask->workspace, f) < 0 ||
-	    open_name(c, ask->name, &row, f) < 0)
+	if (open_name(c, ask->name, &row, f) < 0)
 		return -1;
 	const struct resources r = {
 		.cpus = row.cpus,
@@ -137,6 +220,8 @@ do_start(struct call *c, struct fault *f)
 	if (sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f) < 0)
 		return -1;
 	if (verdict == VERDICT_MOVE) {
+		if (still_judged(c, &row, f) < 0 || mark_judged(c, &row, f) < 0)
+			return -1;
 		fleet_reserve(c->g, &row);
 		if (store_sandbox_update(c->g->store, &row, f) < 0)
 			return -1;

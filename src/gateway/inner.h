@@ -29,6 +29,8 @@ struct call;
 struct client;
 struct watcher;
 struct obituary;
+struct proof;
+struct stale;
 
 /* config.c; the file is optional and so is every key in it. */
 struct config {
@@ -84,6 +86,12 @@ struct gateway {
 	/* They have answered, or will not: it can be served. main.c sets it */
 	void (*adopted)(struct gateway *g);
 
+	/* proof.c: proofs under way, in turn */
+	struct proof *proofs;
+	size_t proofs_n;
+	struct deferred prove;
+
+	struct stale *stale;      /* stale.c */
 	struct timer crash;       /* crash.c */
 	struct watcher *watchers; /* watch.c */
 	struct child trash;       /* trash.c: it empties */

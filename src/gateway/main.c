@@ -32,6 +32,7 @@
 #include "gateway/image_gone.h"
 #include "gateway/obituary.h"
 #include "gateway/sandbox.h"
+#include "gateway/stale.h"
 
 enum {
 	PATH_ROOM = 128, /* what is put behind the state folder */
@@ -311,6 +312,7 @@ serve(struct gateway *g)
 		return;
 	}
 	log_info("listening on %s", g->socket);
+	stale_begin(g);
 	if (g->ready_fd >= 0 && fd_write_all(g->ready_fd, "1", 1, &f) < 0)
 		log_warn(&f, "nobody waits for the gateway");
 	fd_close(&g->ready_fd);
@@ -330,6 +332,7 @@ close_gateway(struct gateway *g)
 	if (text_fmt(path, sizeof(path), "%s/gateway.pid", g->state))
 		(void)unlink(path);
 	obituary_close(g);
+	stale_close(g);
 	store_close(g->store);
 	image_store_close(&g->images);
 	tls_key_wipe(&g->tunnel_key);

@@ -6,7 +6,9 @@
  */
 #include <string.h>
 
+#include "gateway/enforced.h"
 #include "gateway/object.h"
+#include "gateway/sandbox.h"
 #include "gateway/state.h"
 #include "wire/wire.h"
 
@@ -94,12 +96,95 @@ object_of(const struct store_sandbox *row, struct arena *a,
 	s->sandbox_name = m->name;
 	s->has_exit_code = row->has_exit;
 	s->exit_code = row->exit_code;
-	s->current_policy_version = 1;
+	if (s->current_policy_version == 0)
+		s->current_policy_version = 1;
 	s->main_process_instance_id = arena_str(a, span_str(row->launch));
 	set_condition(row, a, s);
 	if (m->id == NULL || m->name == NULL || s->conditions == NULL)
 		return fault_set(f, FAULT_LIMIT, "the answer is too long");
 	return 0;
+}
+
+int
+object_tell_policy(const struct store_sandbox *row, struct arena *a,
+    openshell_v1_Sandbox *out, struct fault *f)
+{
+	nacre_store_v1_Plan plan;
+
+	if (sandbox_plan(row, a, &plan, f) < 0)
+		return -1;
+	out->status.enforcement = enforced_today(&plan,
+	    out->spec.policy.network_policies_count > 0, a);
+	if (out->status.enforcement == NULL)
+		return fault_set(f, FAULT_LIMIT, "the answer is too long");
+	out->status.enforcement_count = ENFORCED_SECTIONS;
+	return 0;
+}
+
+static int
+encode(const openshell_v1_Sandbox *kept, struct arena *a, struct span *out,
+    struct fault *f)
+{
+	struct buf b;
+	int rc;
+
+	buf_init(&b, LIMIT_MESSAGE);
+	rc = WIRE_ENCODE(openshell_v1_Sandbox, kept, &b, f);
+	if (rc == 0)
+		*out = arena_dup(a, buf_span(&b));
+	buf_release(&b);
+	if (rc == 0 && out->ptr == NULL)
+		rc = fault_set(f, FAULT_LIMIT, "the request is too large");
+	return rc;
+}
+
+static void
+put_policy(openshell_v1_Sandbox *kept, const struct object_policy *p,
+    struct arena *a)
+{
+	kept->has_status = true;
+	kept->status.current_policy_version = p->generation;
+	kept->status.maximum_generation = p->maximum_generation;
+	kept->status.stale_maximum = p->is_stale;
+	kept->status.policy_hash = arena_str(a, span_str(p->hash));
+}
+
+int
+object_policy(const struct store_sandbox *row, struct arena *a,
+    struct object_policy *out, struct fault *f)
+{
+	openshell_v1_Sandbox kept = openshell_v1_Sandbox_init_zero;
+
+	if (WIRE_DECODE(openshell_v1_Sandbox, &kept, row->object, a, f) < 0)
+		return fault_prefix(f, "row of '%s'", row->name);
+	*out = (struct object_policy){
+		.generation = kept.status.current_policy_version,
+		.maximum_generation = kept.status.maximum_generation,
+		.is_stale = kept.status.stale_maximum,
+		.has_rules = kept.spec.policy.network_policies_count > 0,
+		.hash = kept.status.policy_hash,
+	};
+	if (out->generation == 0)
+		out->generation = 1;
+	if (out->hash == NULL)
+		out->hash = "";
+	return 0;
+}
+
+int
+object_mark(struct store_sandbox *row, const struct object_policy *p,
+    struct arena *a, struct fault *f)
+{
+	openshell_v1_Sandbox kept = openshell_v1_Sandbox_init_zero;
+
+	if (WIRE_DECODE(openshell_v1_Sandbox, &kept, row->object, a, f) < 0)
+		return fault_prefix(f, "row of '%s'", row->name);
+	put_policy(&kept, p, a);
+	if (p->message != NULL) {
+		kept.spec.has_policy = true;
+		kept.spec.policy = *p->message;
+	}
+	return encode(&kept, a, &row->object, f);
 }
 
 static int
@@ -128,12 +213,11 @@ keep_labels(const openshell_v1_CreateSandboxRequest *ask, struct arena *a,
 }
 
 int
-object_keep(const openshell_v1_CreateSandboxRequest *ask, struct arena *a,
-    struct span *object, struct span *labels, struct fault *f)
+object_keep(const openshell_v1_CreateSandboxRequest *ask,
+    const struct object_policy *p, struct arena *a, struct span *object,
+    struct span *labels, struct fault *f)
 {
 	openshell_v1_Sandbox kept = openshell_v1_Sandbox_init_zero;
-	struct buf b;
-	int rc;
 
 	_Static_assert(sizeof(*kept.metadata.labels) == sizeof(*ask->labels) &&
 		sizeof(*kept.metadata.annotations) == sizeof(*ask->annotations),
@@ -144,14 +228,8 @@ object_keep(const openshell_v1_CreateSandboxRequest *ask, struct arena *a,
 	kept.metadata.labels_count = ask->labels_count;
 	kept.metadata.annotations = (void *)ask->annotations;
 	kept.metadata.annotations_count = ask->annotations_count;
-	buf_init(&b, LIMIT_MESSAGE);
-	rc = WIRE_ENCODE(openshell_v1_Sandbox, &kept, &b, f);
-	if (rc == 0)
-		*object = arena_dup(a, buf_span(&b));
-	buf_release(&b);
-	if (rc < 0 || object->ptr == NULL)
-		return rc < 0
-		    ? rc
-		    : fault_set(f, FAULT_LIMIT, "the request is too large");
+	put_policy(&kept, p, a);
+	if (encode(&kept, a, object, f) < 0)
+		return -1;
 	return keep_labels(ask, a, labels, f);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gateway/plan.h"
-#include "policy/policy.h"
 #include "wire/wire.h"
 
 #define DEFAULT_PATH \
@@ -121,30 +120,44 @@ make_env(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
 	return 0;
 }
 
-/* Today's rule: what is not enforced is refused by name. */
+/* The first of what is wrong is the message, where it is the field. */
 static int
-read_policy(const openshell_v1_SandboxSpec *spec, struct arena *a,
-    struct policy *p, struct fault *f)
+wrong(struct fault *f)
+{
+	if (f->code == FAULT_INVALID)
+		f->code = FAULT_POLICY_INVALID;
+	if (f->field[0] == '\0')
+		(void)text_copy(f->field, sizeof(f->field), span_str("policy"));
+	return fault_prefix(f, "policy");
+}
+
+int
+plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m,
+    struct arena *a, struct policy *p, struct fault *f)
 {
 	struct yaml_errors *errors = arena_get(a, sizeof(*errors));
 	openshell_sandbox_v1_SandboxPolicy none =
 	    openshell_sandbox_v1_SandboxPolicy_init_zero;
-	int rc;
 
 	if (errors == NULL)
 		return fault_set(f, FAULT_LIMIT, "the policy is too big");
 	none.version = 1;
-	rc = policy_read_message(spec->has_policy ? &spec->policy : &none, 0, a,
-	    p, errors, f);
-	if (rc == 0)
-		rc = policy_enforced_today(p, f);
-	if (rc < 0) {
-		fault_prefix(f, "policy");
-		if (f->field[0] == '\0')
-			(void)text_copy(f->field, sizeof(f->field),
-			    span_str("policy"));
-	}
-	return rc;
+	if (policy_read_message(m != NULL ? m : &none, 0, a, p, errors, f) < 0)
+		return wrong(f);
+	return 0;
+}
+
+int
+plan_policy_text(struct span text, unsigned flags, struct arena *a,
+    struct policy *p, struct fault *f)
+{
+	struct yaml_errors *errors = arena_get(a, sizeof(*errors));
+
+	if (errors == NULL)
+		return fault_set(f, FAULT_LIMIT, "the policy is too big");
+	if (policy_read_yaml(text, flags, a, p, errors, f) < 0)
+		return wrong(f);
+	return 0;
 }
 
 static int
@@ -164,13 +177,12 @@ resolve_user(const struct image_info *image, const struct policy *p,
 
 int
 plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
-    struct arena *a, nacre_store_v1_Plan *plan, struct fault *f)
+    const struct policy *p, struct arena *a, nacre_store_v1_Plan *plan,
+    struct fault *f)
 {
 	const char *folder = image->config.workdir;
-	struct policy p = { 0 };
 
-	if (read_policy(spec, a, &p, f) < 0 ||
-	    resolve_user(image, &p, a, plan, f) < 0 ||
+	if (resolve_user(image, p, a, plan, f) < 0 ||
 	    make_env(spec, image, a, plan, f) < 0)
 		return -1;
 	if (*folder != '/' || folder[1] == '\0')
@@ -179,7 +191,11 @@ plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
 	plan->tty = spec->tty;
 	plan->argv = spec->command;
 	plan->argv_count = spec->command_count;
-	plan->policy = wire_bytes(a, span_str(policy_format(&p)));
+	plan->policy = wire_bytes(a, p->text);
+	plan->image_user = arena_str(a, span_str(image->config.user));
+	plan->image_workdir = arena_str(a, span_str(image->config.workdir));
+	if (plan->policy == NULL || plan->image_workdir == NULL)
+		return fault_set(f, FAULT_LIMIT, "the policy is too big");
 	return 0;
 }
 

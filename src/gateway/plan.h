@@ -9,13 +9,21 @@
 
 #include "gateway/check.h"
 #include "image/image.h"
+#include "policy/policy.h"
 #include "proto/nacre_store.pb.h"
 #include "proto/openshell_v1.pb.h"
 
+/* The policy of a message or of a text (flags: policy_read_flags), in a. What
+ * is wrong with it is POLICY_INVALID. m NULL: the policy of those who give
+ * none. */
+int plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m,
+    struct arena *a, struct policy *p, struct fault *f) MUST_CHECK;
+int plan_policy_text(struct span text, unsigned flags, struct arena *a,
+    struct policy *p, struct fault *f) MUST_CHECK;
 /* Everything in *plan lives in a. */
 int plan_make(const openshell_v1_SandboxSpec *spec,
-    const struct image_info *image, struct arena *a, nacre_store_v1_Plan *plan,
-    struct fault *f) MUST_CHECK;
+    const struct image_info *image, const struct policy *p, struct arena *a,
+    nacre_store_v1_Plan *plan, struct fault *f) MUST_CHECK;
 /* What a process adds to the plan's environment, and what comes of it. */
 struct plan_env {
 	const struct pair *more; /* may replace */

@@ -112,7 +112,7 @@ identify(struct gateway *g, int fd, struct caller *c)
 	read_program(c);
 	if ((cred.uid == geteuid() || cred.uid == 0) && cred.pid > 0 &&
 	    !is_below_keeper(g, cred.pid))
-		c->who = CALL_USER;
+		c->who = CALL_USER | CALL_ADMIN;
 	else
 		log_info("refused a peer: uid %u, pid %d", (unsigned)cred.uid,
 		    (int)cred.pid);

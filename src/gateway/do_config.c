@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * UpdateConfig: a sandbox's own policy is replaced, as a new generation,
+ * proved like the first one. What a machine cannot change while it lives is
+ * settled at create (process, landlock, include_workdir); the rest holds from
+ * the next start. Nothing else that existing clients ask here is served.
+ */
+#include <string.h>
+
+#include "gateway/check.h"
+#include "gateway/do.h"
+#include "gateway/judge.h"
+#include "gateway/object.h"
+#include "gateway/open.h"
+#include "gateway/plan.h"
+#include "gateway/sandbox.h"
+#include "proto/openshell_v1.pb.h"
+#include "wire/wire.h"
+
+struct write {
+	char id[LIMIT_ID + 1];
+	uint64_t version; /* of the row that was judged */
+	uint32_t uid;
+	uint32_t gid;
+	struct policy old;
+	struct policy policy;
+	struct scene scene;
+	struct judgement judgement;
+};
+
+static int
+unserved(const char *field, struct fault *f)
+{
+	fault_set(f, FAULT_UNIMPLEMENTED, "%s is not served by this gateway",
+	    field);
+	(void)text_copy(f->field, sizeof(f->field), span_str(field));
+	return -1;
+}
+
+static int
+check_ask(struct call *c, const openshell_v1_UpdateConfigRequest *ask,
+    struct fault *f)
+{
+	if (ask->global && ask->has_policy) {
+		c->hint = "'nacre policy set-maximum FILE' caps every policy";
+		return fault_set(f, FAULT_PRECONDITION,
+		    "a global policy does not replace policies here: use "
+		    "set-maximum");
+	}
+	if (ask->global)
+		return unserved("global", f);
+	if ((ask->setting_key != NULL && *ask->setting_key != '\0') ||
+	    ask->has_setting_value || ask->delete_setting)
+		return unserved("setting_key", f);
+	if (ask->merge_operations_count > 0)
+		return unserved("merge_operations", f);
+	if (ask->annotations_count > 0)
+		return unserved("annotations", f);
+	if (!ask->has_policy)
+		return fault_field(f, "policy", "the policy is missing");
+	return check_workspace(ask->workspace, f);
+}
+
+static int
+settled(const char *section, struct fault *f)
+{
+	fault_field(f, section, "%s is settled when a sandbox is created",
+	    section);
+	f->code = FAULT_POLICY_INVALID;
+	return -1;
+}
+
+static int
+check_settled(const struct write *w, struct fault *f)
+{
+	struct image_account who;
+
+	if (w->policy.best_effort != w->old.best_effort)
+		return settled("landlock", f);
+	if (w->policy.include_workdir != w->old.include_workdir)
+		return settled("filesystem_policy.include_workdir", f);
+	if (image_run_as(&w->scene.info, w->policy.user, w->policy.group, &who,
+		f) < 0)
+		return -1;
+	if (who.uid != w->uid || who.gid != w->gid)
+		return settled("process", f);
+	return 0;
+}
+
+static int
+check_row(const openshell_v1_UpdateConfigRequest *ask,
+    const struct store_sandbox *row, struct fault *f)
+{
+	if (row->state == STATE_DELETING)
+		return fault_set(f, FAULT_NOT_READY,
+		    "sandbox '%s' is being deleted", row->name);
+	if (ask->expected_resource_version != 0 &&
+	    ask->expected_resource_version != row->version)
+		return fault_set(f, FAULT_CONFLICT,
+		    "sandbox '%s' is at version %llu", row->name,
+		    (unsigned long long)row->version);
+	return 0;
+}
+
+static int
+config_judged(struct call *c, struct fault *f)
+{
+	(void)c;
+	(void)f;
+	return 0;
+}
+
+static int
+config_turn(struct call *c, struct fault *f)
+{
+	const openshell_v1_UpdateConfigRequest *ask = c->ask;
+	struct write *w = c->work;
+	nacre_store_v1_Plan plan;
+	struct store_sandbox row;
+
+	if (open_name(c, ask->name, &row, f) < 0 ||
+	    check_row(ask, &row, f) < 0 ||
+	    sandbox_plan(&row, &c->arena, &plan, f) < 0 ||
+	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &w->old, f) <
+		0 ||
+	    plan_policy(&ask->policy, &c->arena, &w->policy, f) < 0 ||
+	    scene_of_sandbox(c->g, &row, &c->arena, &w->scene, f) < 0)
+		return -1;
+	(void)text_copy(w->id, sizeof(w->id), span_str(row.id));
+	w->version = row.version;
+	w->uid = plan.uid;
+	w->gid = plan.gid;
+	if (check_settled(w, f) < 0)
+		return -1;
+	w->judgement.child = &w->policy;
+	w->judgement.scene = &w->scene;
+	w->judgement.then = config_judged;
+	return judge(c, &w->judgement, f);
+}
+
+int
+do_config_decide(struct call *c, struct fault *f)
+{
+	struct write *w = arena_get(&c->arena, sizeof(*w));
+
+	BUG_IF(w == NULL);
+	c->work = w;
+	if (check_ask(c, c->ask, f) < 0)
+		return -1;
+	return judge_turn(c, &w->judgement, config_turn, f);
+}
+
+static int
+put_plan(struct call *c, struct store_sandbox *row, const struct policy *p,
+    struct fault *f)
+{
+	nacre_store_v1_Plan plan;
+	struct buf b;
+	int rc;
+
+	if (sandbox_plan(row, &c->arena, &plan, f) < 0)
+		return -1;
+	plan.policy = wire_bytes(&c->arena, p->text);
+	if (plan.policy == NULL)
+		return fault_set(f, FAULT_LIMIT, "the policy is too big");
+	buf_init(&b, LIMIT_MESSAGE);
+	rc = WIRE_ENCODE(nacre_store_v1_Plan, &plan, &b, f);
+	if (rc == 0)
+		row->plan = arena_dup(&c->arena, buf_span(&b));
+	buf_release(&b);
+	return rc;
+}
+
+static int
+put_policy(struct call *c, struct store_sandbox *row, const char *hash,
+    struct object_policy *p, struct fault *f)
+{
+	const openshell_v1_UpdateConfigRequest *ask = c->ask;
+	const struct write *w = c->work;
+
+	if (!span_equal(w->policy.text, w->old.text)) {
+		p->generation++;
+		p->message = &ask->policy;
+	}
+	p->hash = hash;
+	p->maximum_generation = w->judgement.maximum.generation;
+	p->is_stale = false;
+	if (put_plan(c, row, &w->policy, f) < 0 ||
+	    object_mark(row, p, &c->arena, f) < 0)
+		return -1;
+	return store_sandbox_update(c->g->store, row, f);
+}
+
+/* The same policy again is no new generation. */
+int
+do_config(struct call *c, struct fault *f)
+{
+	const struct write *w = c->work;
+	openshell_v1_UpdateConfigResponse reply =
+	    openshell_v1_UpdateConfigResponse_init_zero;
+	char hash[2 * POLICY_HASH + 1];
+	struct store_sandbox row;
+	struct object_policy p;
+
+	if (open_id(c, w->id, &row, f) < 0 || check_row(c->ask, &row, f) < 0 ||
+	    object_policy(&row, &c->arena, &p, f) < 0)
+		return -1;
+	if (row.version != w->version)
+		return fault_set(f, FAULT_CONFLICT,
+		    "sandbox '%s' was changed while the policy was judged",
+		    row.name);
+	hex_format(w->policy.hash, POLICY_HASH, hash);
+	if (put_policy(c, &row, hash, &p, f) < 0)
+		return -1;
+	call_note(c, ", policy generation %u", (unsigned)p.generation);
+	reply.version = p.generation;
+	reply.policy_hash = arena_str(&c->arena, span_str(hash));
+	return CALL_REPLY(c, openshell_v1_UpdateConfigResponse, &reply, f);
+}

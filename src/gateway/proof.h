@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proofs on the gateway's loop. A chain child <= parent <= maximum is proved
+ * link by link, in slices of so many steps: one slice a tick, proofs in turn.
+ * What a slice costs is counted and never timed, so that a verdict is the same
+ * whatever else the gateway does.
+ */
+#ifndef GATEWAY_PROOF_H
+#define GATEWAY_PROOF_H
+
+#include "gateway/inner.h"
+#include "prover/prover.h"
+
+enum {
+	PROOF_TURNS = 8, /* that hold memory (PROVER_ARENA) at once, */
+	PROOF_MOST = 64, /* and with those that wait for a turn */
+};
+
+enum proof_link {
+	PROOF_PARENT,
+	PROOF_MAXIMUM,
+	PROOF_LINKS,
+};
+
+/* Embedded in its owner; what it points to lives until it is done. */
+struct proof {
+	/* in */
+	const struct policy *child;              /* completed */
+	const struct policy *above[PROOF_LINKS]; /* NULL: no such link */
+	const struct prover_image *image;
+	struct arena *arena;
+	void (*done)(struct proof *p); /* later, never from proof_begin() */
+	void *owner;
+	/* out: WITHIN, or the first link that is not */
+	struct prover_result result;
+	enum proof_link link;
+	uint64_t steps; /* of all links */
+	/* proof.c's own */
+	struct gateway *g;
+	struct prover *prover;
+	struct proof *next;
+	bool queued;
+};
+
+/*
+ * BUSY when too many wait. One without a link is a turn: done is told when it
+ * comes, and may do as much as a slice does (read a policy).
+ */
+int proof_begin(struct gateway *g, struct proof *p, struct fault *f) MUST_CHECK;
+/* It is not wanted any more; fine when it is done. */
+void proof_drop(struct proof *p);
+const char *proof_link_name(enum proof_link link); /* "maximum" */
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sweep over all sandboxes: their ids are taken down once, then each row is
+ * read, proved and marked in ticks of its own. What a row was last judged
+ * under is kept with it, so a sweep that is cut short goes on where it was.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "gateway/judge.h"
+#include "gateway/object.h"
+#include "gateway/plan.h"
+#include "gateway/sandbox.h"
+#include "gateway/stale.h"
+#include "wire/wire.h"
+
+enum {
+	ARENA = 192 << 20, /* two policies, an image's index, a prover */
+	BATCH = 16,        /* rows without a proof a tick */
+	AGAIN_MS = 1000,
+};
+
+struct stale {
+	struct gateway *g;
+	struct deferred go;
+	struct timer again; /* too many proofs: later */
+	char (*ids)[LIMIT_ID + 1];
+	size_t n;
+	size_t at;
+	bool listed;
+	/* of the row at hand */
+	struct arena arena;
+	struct store_sandbox row;
+	struct object_policy was;
+	struct maximum maximum;
+	struct policy policy;
+	struct scene scene;
+	struct proof proof;
+};
+
+static int
+take_id(void *owner, struct store_sandbox *row, struct fault *f)
+{
+	struct stale *s = owner;
+
+	(void)f;
+	if (row->state != STATE_DELETING && s->n < GATEWAY_SANDBOXES)
+		memcpy(s->ids[s->n++], row->id, sizeof(row->id));
+	return 0;
+}
+
+static int
+list(struct stale *s, struct fault *f)
+{
+	const struct store_page all = { 0 };
+
+	s->n = s->at = 0;
+	s->listed = true;
+	free(s->ids);
+	s->ids = must_alloc(GATEWAY_SANDBOXES * sizeof(*s->ids));
+	return store_sandbox_list(s->g->store, &all, take_id, s, f);
+}
+
+static int
+record(struct stale *s, const char *why, struct fault *f)
+{
+	char text[JUDGE_TEXT + 256];
+	char hex[2 * POLICY_HASH + 1];
+	const struct audit_row row = {
+		.time_ms = clock_wall_ms(),
+		.caller = "gateway",
+		.verb = "sandbox.stale",
+		.sandbox_id = s->row.id,
+		.sandbox = s->row.name,
+		.verdict = AUDIT_OK,
+		.detail = text,
+	};
+
+	hex_format(s->maximum.policy.hash, POLICY_HASH, hex);
+	(void)text_fmt(text, sizeof(text),
+	    "policy sha256:%s, maximum sha256:%s generation %llu, verdict %s",
+	    s->was.hash, hex, (unsigned long long)s->maximum.generation, why);
+	return audit_append(s->g->store, &row, f);
+}
+
+/* Both or none, as a call's writes. */
+static int
+mark(struct stale *s, bool is_stale, const char *why, struct fault *f)
+{
+	struct object_policy now = s->was;
+
+	now.is_stale = is_stale;
+	now.maximum_generation = s->maximum.generation;
+	if (object_mark(&s->row, &now, &s->arena, f) < 0 ||
+	    store_mark(s->g->store, f) < 0)
+		return -1;
+	if (store_sandbox_update(s->g->store, &s->row, f) < 0 ||
+	    (is_stale && !s->was.is_stale && record(s, why, f) < 0)) {
+		store_back(s->g->store);
+		return -1;
+	}
+	store_keep(s->g->store);
+	return 0;
+}
+
+/* The row and what it was judged under; false: there is nothing to do. */
+static bool
+load(struct stale *s, const char *id, struct fault *f)
+{
+	uint64_t now = 0;
+
+	arena_release(&s->arena);
+	if (store_sandbox_by_id(s->g->store, id, &s->arena, &s->row, f) < 0 ||
+	    s->row.state == STATE_DELETING ||
+	    object_policy(&s->row, &s->arena, &s->was, f) < 0 ||
+	    maximum_generation(s->g, &now, f) < 0 ||
+	    s->was.maximum_generation == now)
+		return false;
+	return maximum_read(s->g, &s->arena, &s->maximum, f) == 0;
+}
+
+static void
+next(struct stale *s)
+{
+	s->at++;
+	loop_later(s->g->loop, &s->go);
+}
+
+/* Marked, unless the world went on meanwhile: then it is judged again. */
+static void
+on_done(struct proof *p)
+{
+	struct stale *s = p->owner;
+	uint64_t judged = s->maximum.generation;
+	uint64_t version = s->row.version;
+	struct prover_result *r = &p->result;
+	char id[LIMIT_ID + 1];
+	char why[JUDGE_TEXT];
+	struct fault f = { 0 };
+
+	memcpy(id, s->row.id, sizeof(id));
+	judge_format(p, why, sizeof(why));
+	if (load(s, id, &f) && s->maximum.generation == judged &&
+	    s->row.version == version &&
+	    mark(s, r->verdict != PROVER_WITHIN, why, &f) == 0) {
+		next(s);
+		return;
+	}
+	if (f.code == FAULT_NONE) {
+		loop_later(s->g->loop, &s->go); /* the same again */
+		return;
+	}
+	if (f.code != FAULT_NOT_FOUND)
+		log_warn(&f, "cannot judge sandbox %s anew", id);
+	next(s);
+}
+
+static int
+prove(struct stale *s, struct fault *f)
+{
+	struct proof *p = &s->proof;
+	nacre_store_v1_Plan plan;
+
+	if (sandbox_plan(&s->row, &s->arena, &plan, f) < 0 ||
+	    plan_policy_text(wire_span(plan.policy), 0, &s->arena, &s->policy,
+		f) < 0 ||
+	    scene_of_sandbox(s->g, &s->row, &s->arena, &s->scene, f) < 0)
+		return -1;
+	memset(p, 0, sizeof(*p));
+	p->child = &s->policy;
+	p->above[PROOF_MAXIMUM] = &s->maximum.policy;
+	p->image = &s->scene.image;
+	p->arena = &s->arena;
+	p->done = on_done;
+	p->owner = s;
+	return proof_begin(s->g, p, f);
+}
+
+/* One row: true when its proof is under way, or must wait. */
+static bool
+one(struct stale *s, struct fault *f)
+{
+	if (!load(s, s->ids[s->at], f))
+		return false;
+	if (!s->maximum.is_set) {
+		(void)!mark(s, false, "", f);
+		return false;
+	}
+	if (prove(s, f) == 0)
+		return true;
+	if (f->code == FAULT_BUSY) {
+		loop_timer_set(s->g->loop, &s->again, AGAIN_MS);
+		return true;
+	}
+	/* What cannot be judged could not be started either. */
+	(void)!mark(s, true, f->text, &(struct fault){ 0 });
+	return false;
+}
+
+static void
+on_go(struct deferred *d)
+{
+	struct stale *s = CONTAINER_OF(d, struct stale, go);
+	struct fault f = { 0 };
+
+	if (!s->listed && list(s, &f) < 0)
+		log_warn(&f, "cannot list the sandboxes");
+	for (int i = 0; i < BATCH && s->at < s->n; i++) {
+		fault_clear(&f);
+		if (one(s, &f))
+			return;
+		if (f.code != FAULT_NONE && f.code != FAULT_NOT_FOUND)
+			log_warn(&f, "cannot judge sandbox %s anew",
+			    s->ids[s->at]);
+		s->at++;
+	}
+	if (s->at < s->n)
+		loop_later(s->g->loop, &s->go);
+	else
+		arena_release(&s->arena);
+}
+
+static void
+on_again(struct timer *t)
+{
+	struct stale *s = CONTAINER_OF(t, struct stale, again);
+
+	loop_later(s->g->loop, &s->go);
+}
+
+void
+stale_begin(struct gateway *g)
+{
+	struct stale *s = g->stale;
+
+	if (s == NULL) {
+		s = g->stale = must_alloc(sizeof(*s));
+		s->g = g;
+		s->go.run = on_go;
+		s->again.fire = on_again;
+		arena_init(&s->arena, ARENA);
+	}
+	proof_drop(&s->proof);
+	loop_timer_clear(&s->again);
+	s->listed = false;
+	loop_later(g->loop, &s->go);
+}
+
+void
+stale_close(struct gateway *g)
+{
+	if (g->stale == NULL)
+		return;
+	arena_release(&g->stale->arena);
+	free(g->stale->ids);
+	free(g->stale);
+	g->stale = NULL;
+}

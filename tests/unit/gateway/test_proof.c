@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proofs on a loop: one slice a tick, in turn, the chain link by link; and
+ * what is said of a result.
+ */
+#include <string.h>
+
+#include "../../lib/unit.h"
+#include "gateway/judge.h"
+#include "gateway/refusal.h"
+#include "policy/policy.h"
+#include "wire/wire.h"
+
+#define ALL "version: 1\nfilesystem_policy: {}\nlandlock: {}\nprocess: {}\n"
+#define API(rules)                                                   \
+ ALL "network_policies: {a: {endpoints: [{host: h.test, port: 443, " \
+     "protocol: rest, rules: [" rules "]}], binaries: [{path: /a}]}}\n"
+#define GET(path) "{allow: {method: GET, path: \"" path "\"}}"
+
+static struct gateway gateway;
+static struct arena arena;
+static char order[256];
+
+struct one {
+	struct proof proof;
+	const char *name;
+};
+
+static struct policy *
+read_policy(const char *text)
+{
+	struct policy *p = arena_get(&arena, sizeof(*p));
+	struct yaml_errors errors;
+	struct fault f = { 0 };
+
+	if (policy_read_yaml(span_str(text), 0, &arena, p, &errors, &f) != 0)
+		fail_msg("%s", f.text);
+	return p;
+}
+
+/* Keys are variables, denies are clauses: many slices. */
+static struct policy *
+hard_policy(void)
+{
+	unsigned seed = 7;
+	struct buf b;
+	struct policy *p;
+
+	buf_init(&b, 256 << 10);
+	assert_int_equal(buf_fmt(&b, "%s",
+			     ALL
+			     "network_policies:\n  a:\n    binaries: [{path: "
+			     "/a}]\n    endpoints:\n    - host: h.test\n      "
+			     "port: 443\n      protocol: rest\n      rules:\n"
+			     "      - allow: {method: GET, path: /s, query: {"),
+	    0);
+	for (unsigned i = 0; i < 30; i++)
+		assert_int_equal(buf_fmt(&b, "%sv%u: {any: [\"T\", \"F\"]}",
+				     i ? ", " : "", i),
+		    0);
+	assert_int_equal(buf_fmt(&b, "}}\n      deny_rules:\n"), 0);
+	for (unsigned i = 0; i < 140; i++) {
+		unsigned at = i * 11 % 30;
+
+		assert_int_equal(
+		    buf_fmt(&b, "      - {method: GET, path: /s, query: {"), 0);
+		for (unsigned k = 0; k < 3; k++) {
+			seed = seed * 1103515245 + 12345;
+			assert_int_equal(
+			    buf_fmt(&b, "%sv%u: \"%c\"", k ? ", " : "",
+				(at + k * 7 + (seed >> 16) % 3) % 30,
+				"TF"[seed >> 20 & 1]),
+			    0);
+		}
+		assert_int_equal(buf_fmt(&b, "}}\n"), 0);
+	}
+	assert_int_equal(buf_fmt(&b, "%c", 0), 0);
+	p = read_policy((const char *)buf_ptr(&b));
+	buf_release(&b);
+	return p;
+}
+
+static void
+on_done(struct proof *p)
+{
+	struct one *o = p->owner;
+	size_t n = strlen(order);
+
+	assert_false(p->queued);
+	(void)text_fmt(order + n, sizeof(order) - n, "%s ", o->name);
+}
+
+static void
+begin(struct one *o, const char *name, const struct policy *child,
+    const struct policy *parent, const struct policy *maximum)
+{
+	struct fault f = { 0 };
+
+	memset(o, 0, sizeof(*o));
+	o->name = name;
+	o->proof.child = child;
+	o->proof.above[PROOF_PARENT] = parent;
+	o->proof.above[PROOF_MAXIMUM] = maximum;
+	o->proof.arena = &arena;
+	o->proof.done = on_done;
+	o->proof.owner = o;
+	assert_int_equal(proof_begin(&gateway, &o->proof, &f), 0);
+}
+
+static unsigned
+run(void)
+{
+	struct fault f = { 0 };
+	unsigned ticks = 0;
+
+	while (gateway.proofs != NULL && ++ticks < 10000)
+		assert_int_equal(loop_tick(gateway.loop, 0, &f), 0);
+	assert_int_equal(gateway.proofs_n, 0);
+	return ticks;
+}
+
+static int
+setup(void **state)
+{
+	struct fault f = { 0 };
+
+	(void)state;
+	order[0] = '\0';
+	arena_init(&arena, 512 << 20);
+	gateway.loop = loop_new(&f);
+	return gateway.loop == NULL ? -1 : 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	loop_free(gateway.loop);
+	arena_release(&arena);
+	memset(&gateway, 0, sizeof(gateway));
+	return 0;
+}
+
+static void
+the_first_link_that_fails_is_named(void **state)
+{
+	const struct policy *wide = read_policy(API(GET("/**")));
+	const struct policy *mid = read_policy(API(GET("/v1/**")));
+	const struct policy *thin = read_policy(API(GET("/v1/x")));
+	const struct {
+		const struct policy *child;
+		const struct policy *parent;
+		const struct policy *maximum;
+		enum prover_verdict verdict;
+		enum proof_link link;
+	} rows[] = {
+		{ thin, mid, wide, PROVER_WITHIN, PROOF_LINKS },
+		{ thin, NULL, mid, PROVER_WITHIN, PROOF_LINKS },
+		{ wide, mid, thin, PROVER_EXCEEDS, PROOF_PARENT },
+		{ mid, wide, thin, PROVER_EXCEEDS, PROOF_MAXIMUM },
+		{ mid, NULL, thin, PROVER_EXCEEDS, PROOF_MAXIMUM },
+		{ mid, NULL, NULL, PROVER_WITHIN, PROOF_LINKS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(rows); i++) {
+		struct one o;
+
+		begin(&o, "a", rows[i].child, rows[i].parent, rows[i].maximum);
+		assert_string_equal(order, "");
+		(void)run();
+		assert_string_equal(order, "a ");
+		order[0] = '\0';
+		assert_int_equal(o.proof.result.verdict, rows[i].verdict);
+		assert_int_equal(o.proof.link, rows[i].link);
+	}
+}
+
+static void
+short_ones_do_not_wait_for_long_ones(void **state)
+{
+	const struct policy *easy = read_policy(API(GET("/v1/x")));
+	const struct policy *hard = hard_policy();
+	struct one a;
+	struct one b;
+	struct one c;
+
+	(void)state;
+	begin(&a, "long", hard, NULL, easy);
+	begin(&b, "short", easy, easy, easy);
+	begin(&c, "turn", easy, NULL, NULL);
+	assert_true(run() > 6);
+	assert_string_equal(order, "turn short long ");
+	/* The same, alone: what else there was has changed nothing. */
+	begin(&b, "alone", hard, NULL, easy);
+	(void)run();
+	assert_int_equal(b.proof.result.verdict, a.proof.result.verdict);
+	assert_true(b.proof.steps == a.proof.steps && b.proof.steps > 0);
+}
+
+static void
+a_dropped_one_is_never_told(void **state)
+{
+	const struct policy *easy = read_policy(API(GET("/v1/x")));
+	const struct policy *hard = hard_policy();
+	struct fault f = { 0 };
+	struct one a;
+	struct one b;
+
+	(void)state;
+	begin(&a, "gone", hard, NULL, easy);
+	begin(&b, "stays", hard, NULL, easy);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(loop_tick(gateway.loop, 0, &f), 0);
+	proof_drop(&a.proof);
+	(void)run();
+	assert_string_equal(order, "stays ");
+	proof_drop(&a.proof);
+	proof_drop(&b.proof);
+}
+
+static void
+too_many_are_busy(void **state)
+{
+	const struct policy *easy = read_policy(API(GET("/v1/x")));
+	static struct one many[PROOF_MOST];
+	struct fault f = { 0 };
+	struct one more = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < PROOF_MOST; i++)
+		begin(&many[i], "", easy, NULL, easy);
+	assert_int_equal(proof_begin(&gateway, &more.proof, &f), -1);
+	assert_int_equal(f.code, FAULT_BUSY);
+	assert_false(more.proof.queued);
+	(void)run();
+}
+
+static void
+a_result_is_told_by_its_parts_and_in_a_line(void **state)
+{
+	const struct policy *wide = read_policy(API(GET("/v1/**")));
+	const struct policy *thin = read_policy(API(GET("/v1/x")));
+	nacre_v1_Counterexample x;
+	char text[JUDGE_TEXT];
+	struct one o;
+
+	(void)state;
+	begin(&o, "a", wide, NULL, thin);
+	(void)run();
+	x = judge_counterexample(&o.proof.result, &arena);
+	assert_string_equal(x.section, "network");
+	assert_string_equal(x.program, "/a");
+	assert_string_equal(x.host, "h.test");
+	assert_string_equal(x.method, "GET");
+	assert_string_equal(x.path, "/v1/");
+	assert_int_equal(x.port, 443);
+	judge_format(&o.proof, text, sizeof(text));
+	assert_non_null(strstr(text,
+	    "exceeds the maximum: network: /a  GET "
+	    "https://h.test/v1/"));
+	assert_null(strchr(text, '\n'));
+	assert_null(strstr(judge_hint(&o.proof, &arena), "parent"));
+}
+
+/* What a peer refuses to read helps nobody: parts go first, then words. */
+static void
+a_refusal_fits_into_its_header(void **state)
+{
+	static char long_text[REFUSAL_BYTES];
+	struct call c = { 0 };
+	nacre_v1_Refusal *more;
+	struct buf b;
+
+	(void)state;
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	arena_init(&c.arena, 1 << 20);
+	fault_set(&c.fault, FAULT_EXCEEDS_MAXIMUM, "exceeds");
+	more = refusal_of(&c);
+	more->has_counterexample = true;
+	more->counterexample.witness = arena_str(&c.arena, SPAN_LIT("short"));
+	for (int i = 0; i < 3; i++) {
+		nacre_v1_Refusal r = nacre_v1_Refusal_init_zero;
+		struct fault f = { 0 };
+
+		if (i == 1)
+			more->counterexample.path = long_text;
+		if (i == 2)
+			more->counterexample.witness = long_text;
+		buf_init(&b, REFUSAL_BYTES);
+		assert_int_equal(WIRE_DECODE(nacre_v1_Refusal, &r,
+				     refusal_encode(&c, &b), &arena, &f),
+		    0);
+		assert_string_equal(r.code, "POLICY_EXCEEDS_MAXIMUM");
+		assert_string_equal(r.message, "exceeds");
+		assert_int_equal(r.has_counterexample, i < 2);
+		if (i < 2)
+			assert_string_equal(r.counterexample.witness, "short");
+		assert_null(r.counterexample.path);
+		buf_release(&b);
+	}
+	arena_release(&c.arena);
+}
+
+int
+main(void)
+{
+#define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		EACH(the_first_link_that_fails_is_named),
+		EACH(short_ones_do_not_wait_for_long_ones),
+		EACH(a_dropped_one_is_never_told),
+		EACH(too_many_are_busy),
+		EACH(a_result_is_told_by_its_parts_and_in_a_line),
+		EACH(a_refusal_fits_into_its_header),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
