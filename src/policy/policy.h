@@ -396,8 +396,6 @@ int policy_message(const struct policy *p, struct arena *a,
 /* The canonical text: YAML that reads back as p; equal for equal policies. */
 const char *policy_format(const struct policy *p);
 void policy_hash(const struct policy *p, uint8_t out[POLICY_HASH]);
-/* 0, or UNIMPLEMENTED naming (f->field) the first section not enforced yet. */
-int policy_enforced_today(const struct policy *p, struct fault *f) MUST_CHECK;
 
 /*
  * The child written out below parent (POLICY.md 1): absent sections and those

@@ -202,7 +202,7 @@ json_says_the_same_and_places_are_bytes(void **state)
 		const char *says;
 	} bad[] = {
 		{ "{\"version\":1,\"proces\":{}}",
-		    "byte 13: unknown key 'proces'" },
+		    "byte 13: unknown key 'proces': write 'process'" },
 		{ "{\"version\":\"1\"}", "byte 11: version: must be 1" },
 		{ "{\"version\":1,\"process\":null}",
 		    "byte 23: process: expected map, found nothing" },
@@ -283,43 +283,6 @@ a_child_a_maximum_and_a_provider_differ(void **state)
 	assert_true(reads("version: 1\nfilesystem_policy: {}\nlandlock: {}\n"
 			  "process: {}\nnetwork_policies: {}\n",
 	    POLICY_READ_MAXIMUM));
-}
-
-static void
-not_enforced_is_another_question(void **state)
-{
-	static const struct {
-		const char *text;
-		const char *field;
-		const char *says;
-	} later[] = {
-		{ "version: 1\nfilesystem_policy: {}\n", "filesystem_policy",
-		    "2:1: filesystem_policy is not enforced yet: remove it" },
-		{ "version: 1\nlandlock: {compatibility: best_effort}\n",
-		    "landlock",
-		    "2:1: landlock is not enforced yet: remove "
-		    "it" },
-		{ API("host: x, port: 1"), "network_policies",
-		    "2:1: network_policies is not enforced yet: remove it" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < NELEM(later); i++) {
-		struct policy p = parsed(later[i].text);
-		struct fault f = { 0 };
-
-		assert_int_equal(policy_enforced_today(&p, &f), -1);
-		assert_int_equal(f.code, FAULT_UNIMPLEMENTED);
-		assert_string_equal(f.field, later[i].field);
-		assert_string_equal(f.text, later[i].says);
-	}
-	for (size_t i = 0; i < 7; i++) {
-		struct policy p = parsed(taken[i].text);
-		struct fault f = { 0 };
-
-		if (!p.best_effort)
-			assert_int_equal(policy_enforced_today(&p, &f), 0);
-	}
 }
 
 /* --- hostile texts */
@@ -493,7 +456,6 @@ main(void)
 		cmocka_unit_test(json_says_the_same_and_places_are_bytes),
 		cmocka_unit_test(deep_json_is_refused_as_deep_yaml_is),
 		cmocka_unit_test(a_child_a_maximum_and_a_provider_differ),
-		cmocka_unit_test(not_enforced_is_another_question),
 		cmocka_unit_test(hostile_texts_are_refused),
 		cmocka_unit_test(limits_are_those_of_the_page),
 		cmocka_unit_test(the_search_for_overlaps_has_an_end),
