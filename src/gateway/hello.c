@@ -9,6 +9,7 @@
 #include "gateway/epoch.h"
 #include "gateway/files.h"
 #include "gateway/fleet.h"
+#include "gateway/object.h"
 #include "gateway/plan.h"
 #include "gateway/sandbox.h"
 #include "gateway/session_inner.h"
@@ -92,8 +93,10 @@ make_bundle(struct session *s, const struct store_sandbox *row, struct arena *a,
     nacre_session_v1_Bundle *b, struct fault *f)
 {
 	nacre_store_v1_Plan plan;
+	struct object_policy policy;
 
 	if (sandbox_plan(row, a, &plan, f) < 0 ||
+	    object_policy(row, a, &policy, f) < 0 ||
 	    set_command(&plan, a, b, f) < 0 || files_of(&plan, a, b, f) < 0 ||
 	    session_tokens(s, a, &b->tokens, f) < 0)
 		return -1;
@@ -102,7 +105,7 @@ make_bundle(struct session *s, const struct store_sandbox *row, struct arena *a,
 	b->name = arena_str(a, span_str(row->name));
 	b->epoch = s->epoch;
 	b->policy = plan.policy;
-	b->generation = 1;
+	b->generation = policy.generation;
 	b->pids_max = PIDS_MAX;
 	b->memory_max = (uint64_t)(row->memory_mib - GUEST_KEEPS_MIB -
 			    row->memory_mib / GUEST_KEEPS_PART)
