@@ -577,10 +577,10 @@ enum grant_cascade {
 	GRANT_CASCADE_DELETE,
 };
 /*
- * The next level of a cascade at and below `from`: the nodes to stop (or
- * delete) now, all of the deepest level of the tree that has work left, up to
- * max of them; 0 when it is over. It rests on states alone, so a gateway that
- * comes back goes on by asking.
+ * The next level of a cascade at and below `from`, all of which is STOPPING
+ * (a delete also takes what was stopped): the nodes to stop or delete now, on
+ * the deepest level with work left, up to max; 0 when it is over. It rests on
+ * states alone, so a gateway that comes back goes on by asking.
  */
 size_t grant_cascade_next(const struct grant_tree *t, uint32_t from,
     enum grant_cascade how, uint32_t *out, size_t max);

@@ -71,7 +71,7 @@ work_level(const struct grant_tree *t, uint32_t node, uint32_t from,
 {
 	enum grant_life life = t->node[node].life;
 	bool has_work = how == GRANT_CASCADE_DELETE ? life != GRANT_DELETED
-						    : grant_is_live(life);
+						    : life == GRANT_STOPPING;
 
 	if (!has_work || (node == from && how == GRANT_CASCADE_STOP_BELOW))
 		return GRANT_NOBODY;
