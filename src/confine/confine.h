@@ -104,6 +104,12 @@ void confine_agent_free(struct confine_agent *a); /* NULL is fine */
  */
 int confine_scope(int root);
 /*
+ * Raw. connect, and sendto with an address, wait for the holder of *listener
+ * (close-on-exec) from now on, here and in every child that is made later;
+ * there can be one listener only. The caller itself must not make them.
+ */
+int confine_notify(int *listener);
+/*
  * Raw. The filters of the guest's own processes, for good: sandbox.def (what
  * it and its children never do; inherited by agents), supervisor.def (all it
  * may do). no_new_privs is set.

@@ -15,6 +15,10 @@
 
 #include "sandbox/inner.h"
 
+enum {
+	HOSTS_MAX = 16 << 10
+};
+
 /* Write when the file is missing or is an empty plain file. Best effort: an
  * image that brings something else there has its reasons. */
 static void
@@ -32,6 +36,35 @@ write_missing(int etc, const char *name, const char *text)
 		log_warn(&f, "cannot write '/etc/%s'", name);
 }
 
+/*
+ * A line that must be there whatever the image or the kept disk has: at the
+ * end of a plain file, once.
+ */
+static void
+add_name(int etc, const char *line)
+{
+	char text[HOSTS_MAX + 1];
+	struct stat st;
+	struct fault f = { 0 };
+	with_fd fd = openat(etc, "hosts",
+	    O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = -1;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = read(fd, text, HOSTS_MAX);
+	if (n < 0 || n == HOSTS_MAX) {
+		log_info("/etc/hosts stays as it is");
+		return;
+	}
+	text[n] = '\0';
+	if (strstr(text, line))
+		return;
+	if ((n > 0 && text[n - 1] != '\n' &&
+		fd_write_all(fd, "\n", 1, &f) != 0) ||
+	    fd_write_all(fd, line, strlen(line), &f) != 0)
+		log_warn(&f, "cannot write '/etc/hosts'");
+}
+
 static void
 write_names(const char *host)
 {
@@ -45,6 +78,7 @@ write_names(const char *host)
 	(void)text_fmt(text, sizeof(text),
 	    "127.0.0.1\tlocalhost\n::1\tlocalhost\n127.0.1.1\t%s\n", host);
 	write_missing(etc, "hosts", text);
+	add_name(etc, BROKER_DOOR_TEXT "\t" BROKER_DOOR_NAME "\n");
 	write_missing(etc, "resolv.conf", "nameserver 127.0.0.53\n");
 	(void)text_fmt(text, sizeof(text), "%s\n", host);
 	write_missing(etc, "hostname", text);

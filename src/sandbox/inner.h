@@ -12,6 +12,8 @@
  *   leaf    a cgroup for each       reap    ends, events, stop
  *   file    acts inside the root
  *   bulk    bytes in frames where descriptors cannot cross
+ *   broker.h   connects of agents: broker, broker_join, broker_serve
+ *   evidence.h who does it: evidence, evidence_hash, evidence_holders
  *
  * One object, one thread, one loop. Nothing here may run a program as
  * anybody but the agent, or open a path of the agent's with more rights than
@@ -31,6 +33,7 @@
 #include "loop/loop.h"
 #include "proto/nacre_sandbox.pb.h"
 #include "rpc/rpc.h"
+#include "sandbox/broker.h"
 #include "tls/tls.h"
 #include "wire/wire.h"
 
@@ -173,6 +176,7 @@ struct sandbox {
 	struct rpc_call *watcher;
 	struct rpc_call *stopper;
 	struct timer grace;
+	struct broker broker;
 	unsigned attempts; /* Exec calls so far */
 	struct {
 		uint64_t tag;

@@ -188,6 +188,7 @@ sandbox_main(int argc, char **argv)
 
 	log_start("sandbox", LOG_INFO);
 	sandbox.start.fd = -1;
+	sandbox.broker.eyes.upper = -1;
 	sandbox.image = -1;
 	if (start(&sandbox, argc, argv, &f) != 0 ||
 	    loop_run(sandbox.loop, &f) != 0) {

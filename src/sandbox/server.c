@@ -25,6 +25,8 @@ const struct method sandbox_methods[] = {
 	{ "Renew",   IN(BOUND) | IN(READY) | IN(STOPPING) | IN(STOPPED),
 	    NULL },
 	{ "Bulk",    IN(READY) | IN(STOPPING), bulk_serve },
+	{ "Accept",  IN(READY), broker_accept_serve },
+	{ "Holders", IN(READY) | IN(STOPPING), broker_holders_serve },
 	{ NULL, 0, NULL },
 };
 /* clang-format on */
@@ -159,6 +161,7 @@ call_closed(struct rpc_call *c, void *owner, const struct fault *f,
 	for (size_t i = 0; i < NELEM(sb->execs); i++)
 		if (sb->execs[i].call == c)
 			sb->execs[i].call = NULL;
+	broker_call_closed(&sb->broker, c);
 	if (s->bulk)
 		bulk_close(s->bulk);
 	free(s);

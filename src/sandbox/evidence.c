@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What /proc says of a process. Its own folder is held open, so that nothing
+ * an agent does to paths comes in between. A program is named as the kernel
+ * prints its path, which is from the agent's root: this process shares it.
+ */
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sandbox/evidence.h"
+
+#define GONE " (deleted)"
+
+enum {
+	STAT_TEXT = 1024,
+	STAT_PARENT = 4, /* fields of proc_pid_stat(5) */
+	STAT_START = 22,
+};
+
+static int
+read_text(int proc, const char *path, char *text, size_t size, struct fault *f)
+{
+	with_fd fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
+
+	if (n < 0)
+		return fault_sys(f, "cannot read /proc/%s", path);
+	text[n] = '\0';
+	return 0;
+}
+
+/* Number in the field, counted from 1; the name in the second one may hold
+ * blanks and brackets, so counting begins behind the last bracket. */
+static bool
+stat_field(const char *text, unsigned field, uint64_t *out)
+{
+	const char *at = strrchr(text, ')');
+	struct span rest;
+
+	if (!at)
+		return false;
+	rest = span_str(at + 1);
+	for (unsigned i = 2; i < field; i++)
+		rest = span_from(rest, span_find(rest, ' ') + 1);
+	rest.len = span_find(rest, ' ');
+	return num_parse(rest, UINT64_MAX, out);
+}
+
+static int
+read_stat(const struct eyes *eyes, pid_t pid, pid_t *parent, uint64_t *start,
+    struct fault *f)
+{
+	char text[STAT_TEXT];
+	char path[32];
+	uint64_t up;
+
+	(void)text_fmt(path, sizeof(path), "%d/stat", (int)pid);
+	if (read_text(eyes->proc, path, text, sizeof(text), f) != 0)
+		return -1;
+	if (!stat_field(text, STAT_PARENT, &up) ||
+	    !stat_field(text, STAT_START, start))
+		return fault_set(f, FAULT_PROTOCOL, "/proc/%s is not known",
+		    path);
+	*parent = (pid_t)up;
+	return 0;
+}
+
+/* The process of a thread. */
+static int
+read_group(const struct eyes *eyes, pid_t tid, pid_t *pid, struct fault *f)
+{
+	static const char key[] = "\nTgid:\t";
+	char text[STAT_TEXT];
+	char path[32];
+	uint64_t n = 0;
+	const char *at;
+
+	(void)text_fmt(path, sizeof(path), "%d/status", (int)tid);
+	if (read_text(eyes->proc, path, text, sizeof(text), f) != 0)
+		return -1;
+	at = strstr(text, key);
+	if (at) {
+		struct span digits = span_str(at + sizeof(key) - 1);
+
+		digits.len = span_find(digits, '\n');
+		if (!num_parse(digits, INT32_MAX, &n))
+			n = 0;
+	}
+	if (n == 0)
+		return fault_set(f, FAULT_PROTOCOL, "/proc/%s is not known",
+		    path);
+	*pid = (pid_t)n;
+	return 0;
+}
+
+/* --- the executable */
+static bool
+is_same(const struct stat *a, const struct program *p)
+{
+	return a->st_dev == p->device && a->st_ino == p->inode;
+}
+
+/* The link's text; the arena's. Empty when it cannot be read. */
+static const char *
+read_name(const struct eyes *eyes, const char *exe, struct arena *a)
+{
+	char text[LIMIT_PATH + sizeof(GONE)];
+	ssize_t n = readlinkat(eyes->proc, exe, text, sizeof(text));
+	char *name = NULL;
+
+	if (n > 0 && (size_t)n < sizeof(text))
+		name = arena_str(a, span_of(text, (size_t)n));
+	return name ? name : "";
+}
+
+/* Has the name another file, or none, then which of them? */
+static void
+judge_name(struct program *p, struct arena *a)
+{
+	struct span name = span_str(p->path);
+	size_t tail = sizeof(GONE) - 1;
+	struct stat st;
+
+	if (name.len > 0 && name.ptr[0] == '/' && lstat(p->path, &st) == 0 &&
+	    is_same(&st, p)) {
+		p->state = PROGRAM_FILE;
+		return;
+	}
+	if (name.len > tail &&
+	    span_is(span_from(name, name.len - tail), GONE)) {
+		char *cut;
+
+		name.len -= tail;
+		cut = arena_str(a, name);
+		p->path = cut ? cut : "";
+		p->state = span_starts(name, "/memfd:") ? PROGRAM_MEMFD
+							: PROGRAM_DELETED;
+		return;
+	}
+	p->state = name.len > 0 ? PROGRAM_CHANGED : PROGRAM_UNREADABLE;
+}
+
+/*
+ * A file of the root that is not in the writable layer is the image's: the
+ * union neither follows a rename of a folder nor copies without a trace
+ * (redirect_dir and metacopy are off).
+ */
+static bool
+is_of_image(const struct eyes *eyes, const struct program *p, int file)
+{
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	struct statfs fs;
+	with_fd in_upper = -1;
+
+	if (eyes->upper < 0 || p->state != PROGRAM_FILE ||
+	    fstatfs(file, &fs) != 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC)
+		return false;
+	in_upper = (int)syscall(SYS_openat2, eyes->upper, p->path + 1, &how,
+	    sizeof(how));
+	return in_upper < 0 && errno == ENOENT;
+}
+
+int
+evidence_program(const struct eyes *eyes, pid_t pid, struct arena *a,
+    struct program *p, int *file, struct fault *f)
+{
+	char exe[32];
+	struct stat st;
+	with_fd fd = -1;
+	with_fd place = -1;
+
+	*p = (struct program){ .path = "", .state = PROGRAM_UNREADABLE };
+	if (file)
+		*file = -1;
+	(void)text_fmt(exe, sizeof(exe), "%d/exe", (int)pid);
+	place = openat(eyes->proc, exe, O_PATH | O_CLOEXEC);
+	if (place < 0 && (errno == ENOENT || errno == ESRCH))
+		return fault_sys(f, "process %d has ended", (int)pid);
+	p->path = read_name(eyes, exe, a);
+	if (place < 0 || fstat(place, &st) != 0)
+		return 0;
+	p->device = st.st_dev;
+	p->inode = st.st_ino;
+	judge_name(p, a);
+	p->in_image = is_of_image(eyes, p, place);
+	if (p->state != PROGRAM_FILE || p->in_image || !file)
+		return 0;
+	fd = openat(eyes->proc, exe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0 || !is_same(&st, p) ||
+	    !S_ISREG(st.st_mode))
+		p->state = PROGRAM_UNREADABLE;
+	else
+		*file = fd_take(&fd);
+	return 0;
+}
+
+/*
+ * One step up. A parent may end meanwhile and its number be another's: it is
+ * taken when it is the same one before and after its name was read.
+ */
+static int
+take_ancestor(const struct eyes *eyes, struct evidence *e, pid_t pid,
+    pid_t *parent)
+{
+	struct ancestor *a = &e->ancestors[e->ancestors_n];
+	struct fault f = { 0 };
+	struct program p;
+	uint64_t before = 0;
+	uint64_t after = 0;
+
+	if (read_stat(eyes, pid, parent, &before, &f) != 0 ||
+	    evidence_program(eyes, pid, &e->arena, &p, NULL, &f) != 0 ||
+	    read_stat(eyes, pid, parent, &after, &f) != 0 || before != after)
+		return -1;
+	a->pid = pid;
+	a->path = p.path;
+	e->ancestors_n++;
+	return p.path[0] ? 0 : -1;
+}
+
+/* Up to this process, which is the root of them all. */
+static void
+take_ancestors(const struct eyes *eyes, struct evidence *e, pid_t parent)
+{
+	while (parent > 1 && parent != getpid()) {
+		if (e->ancestors_n == EVIDENCE_ANCESTORS ||
+		    take_ancestor(eyes, e, parent, &parent) != 0) {
+			e->is_cut = true;
+			return;
+		}
+	}
+}
+
+int
+evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
+    struct fault *f)
+{
+	pid_t parent = 0;
+
+	*e = (struct evidence){ .file = -1 };
+	arena_init(&e->arena, EVIDENCE_BYTES);
+	if (read_group(eyes, tid, &e->pid, f) != 0 ||
+	    read_stat(eyes, e->pid, &parent, &e->start_ticks, f) != 0 ||
+	    evidence_program(eyes, e->pid, &e->arena, &e->program, &e->file,
+		f) != 0)
+		return -1;
+	take_ancestors(eyes, e, parent);
+	return 0;
+}
+
+void
+evidence_release(struct evidence *e)
+{
+	fd_close(&e->file);
+	arena_release(&e->arena);
+}

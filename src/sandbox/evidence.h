@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who did it, as the kernel knows it: process, executable, ancestors, digest,
+ * and who holds a socket. argv and environment count for nothing: a process
+ * writes them itself.
+ *
+ * All of it is true as long as the guest's kernel is. A process cannot change
+ * its executable while one of its threads waits in a call: an exec ends the
+ * other threads first, and what runs cannot be written to (ETXTBSY).
+ */
+#ifndef SANDBOX_EVIDENCE_H
+#define SANDBOX_EVIDENCE_H
+
+#include <sys/types.h>
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "digest/digest.h"
+#include "loop/loop.h"
+
+enum evidence_limits {
+	EVIDENCE_ANCESTORS = 64,
+	EVIDENCE_BYTES = 32 << 10, /* paths of one evidence; past it: cut */
+	EVIDENCE_CACHE = 64,       /* digests that are kept */
+	EVIDENCE_SLICE = 64 << 10, /* bytes hashed in one tick */
+	EVIDENCE_FILE = 1 << 30,   /* larger executables are not hashed */
+	EVIDENCE_HOLDERS = 64,     /* told of one socket */
+	EVIDENCE_LOOKUPS = 32,     /* at once */
+	EVIDENCE_LINKS = 256,      /* descriptors looked at in one tick */
+};
+
+/* As in proto/nacre_sandbox.proto. */
+enum program_state {
+	PROGRAM_FILE,
+	PROGRAM_MEMFD,
+	PROGRAM_DELETED,
+	PROGRAM_CHANGED,
+	PROGRAM_UNREADABLE,
+};
+
+struct program {
+	const char *path; /* in the owner's arena; never NULL */
+	enum program_state state;
+	bool in_image;
+	bool has_digest;
+	uint8_t digest[DIGEST_SIZE];
+	uint64_t device;
+	uint64_t inode;
+};
+
+/* Where one looks. */
+struct eyes {
+	int proc;  /* folder of this pid namespace's /proc */
+	int upper; /* folder of the writable layer, -1: there is none */
+};
+
+struct ancestor {
+	pid_t pid;
+	const char *path;
+};
+
+struct evidence {
+	struct arena arena;
+	pid_t pid; /* of the thread group */
+	uint64_t start_ticks;
+	struct program program;
+	int file; /* open on the executable while it is to be hashed, else -1 */
+	struct ancestor ancestors[EVIDENCE_ANCESTORS];
+	size_t ancestors_n;
+	bool is_cut;
+};
+
+/* --- evidence.c */
+/* Of the thread tid, which waits. -1: it has ended. Release it in any case. */
+int evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
+    struct fault *f) MUST_CHECK;
+void evidence_release(struct evidence *e);
+/* The executable of a process; *file as in struct evidence, may be NULL. -1:
+ * there is no such process. */
+int evidence_program(const struct eyes *eyes, pid_t pid, struct arena *a,
+    struct program *p, int *file, struct fault *f) MUST_CHECK;
+
+/* --- evidence_hash.c: one file after another, a slice a tick. */
+struct hash_job {
+	struct evidence *of;
+	void (*done)(struct hash_job *j);
+	struct hash_job *next;
+	bool is_queued;
+};
+struct hash_key {
+	uint64_t device;
+	uint64_t inode;
+	uint64_t size;
+	int64_t ctime_s;
+	int64_t ctime_ns;
+};
+struct hasher {
+	struct loop *loop;
+	struct deferred turn;
+	struct hash_job *first;
+	struct digest sum; /* of the first job's file */
+	uint64_t at;       /* bytes of it that are in sum */
+	struct hash_key key;
+	struct {
+		struct hash_key key;
+		uint8_t digest[DIGEST_SIZE];
+		uint64_t used; /* 0: empty */
+	} cache[EVIDENCE_CACHE];
+	uint64_t uses;
+};
+void hasher_init(struct hasher *h, struct loop *l);
+void hasher_release(struct hasher *h);
+/*
+ * Fill in the digest, or the state that says why there is none, and close the
+ * file. done comes later, or at once (true is returned and done is not
+ * called).
+ */
+bool hasher_add(struct hasher *h, struct hash_job *j);
+void hasher_drop(struct hasher *h, struct hash_job *j);
+
+/* --- evidence_holders.c: every process that holds a socket. */
+struct holder {
+	pid_t pid;
+	struct program program; /* without a digest */
+};
+struct lookup {
+	uint64_t socket; /* inode */
+	void (*done)(struct lookup *l);
+	void *owner;
+	struct arena arena;
+	struct holder holders[EVIDENCE_HOLDERS];
+	size_t n;
+	bool is_cut;
+	/* Where it is: processes, their threads, the descriptors of each. */
+	DIR *processes;
+	DIR *threads;
+	DIR *files;
+	pid_t pid;
+	bool is_counted; /* pid */
+	struct lookup *next;
+};
+struct lookups {
+	struct loop *loop;
+	const struct eyes *eyes;
+	struct deferred turn;
+	struct lookup *first;
+	size_t n;
+};
+void lookups_init(struct lookups *ls, struct loop *l, const struct eyes *eyes);
+void lookups_release(struct lookups *ls);
+/* done comes once, in a later tick; the lookup is freed after it. NULL: too
+ * many at once, or no memory for it. */
+struct lookup *lookup_start(struct lookups *ls, uint64_t socket,
+    void (*done)(struct lookup *l), void *owner, struct fault *f);
+
+#endif

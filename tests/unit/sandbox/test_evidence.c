@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evidence about real processes: copies of this very program, run from files
+ * that are whole, deleted, hidden behind another name or never had one; who
+ * their ancestors are; who holds a socket.
+ */
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "../../lib/unit.h"
+#include "sandbox/evidence.h"
+
+/* How a copy of this program is told to wait for the end of its input. */
+#define WAIT "--wait"
+#define CAT  "/usr/bin/cat"
+
+static struct loop *loop;
+static struct eyes eyes;
+static struct hasher hasher;
+static struct lookups lookups;
+static char folder[64];
+static char self[LIMIT_PATH];
+static uint8_t self_digest[DIGEST_SIZE];
+static bool is_done;
+
+static void
+tick(void)
+{
+	struct fault f = { 0 };
+
+	assert_int_equal(loop_tick(loop, 1000, &f), 0);
+}
+
+static void
+digest_file(const char *path, uint8_t out[DIGEST_SIZE])
+{
+	struct fault f = { 0 };
+	struct buf b;
+
+	buf_init(&b, 256 << 20);
+	assert_int_equal(file_read(AT_FDCWD, path, &b, &f), 0);
+	digest_of(buf_span(&b), out);
+	buf_release(&b);
+}
+
+static int
+setup(void **state)
+{
+	struct fault f = { 0 };
+	ssize_t n;
+
+	(void)state;
+	loop = loop_new(&f);
+	assert_non_null(loop);
+	eyes.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	eyes.upper = -1;
+	hasher_init(&hasher, loop);
+	lookups_init(&lookups, loop, &eyes);
+	(void)text_copy(folder, sizeof(folder),
+	    SPAN_LIT("/tmp/nacre-evidence.XXXXXX"));
+	assert_non_null(mkdtemp(folder));
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	assert_true(n > 0);
+	self[n] = '\0';
+	digest_file(self, self_digest);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	lookups_release(&lookups);
+	hasher_release(&hasher);
+	loop_free(loop);
+	(void)close(eyes.proc);
+	assert_int_equal(rmdir(folder), 0);
+	return 0;
+}
+
+/* A process that says it runs and waits; to: its input, which ends it. */
+struct copy {
+	pid_t pid;
+	int to;
+	char path[128];
+};
+
+static void
+await(int from)
+{
+	char c;
+
+	assert_int_equal(read(from, &c, 1), 1);
+	(void)close(from);
+}
+
+/* fd < 0: run path; else what fd is open on. */
+static struct copy
+run(const char *path, int fd)
+{
+	struct copy c = { 0 };
+	int in[2];
+	int out[2];
+
+	(void)text_copy(c.path, sizeof(c.path), span_str(path));
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	c.pid = fork();
+	assert_true(c.pid >= 0);
+	if (c.pid == 0) {
+		static char wait[] = WAIT;
+		bool is_copy = fd >= 0 || strcmp(path, CAT) != 0;
+		char *argv[] = { c.path, is_copy ? wait : NULL, NULL };
+		char *env[] = { NULL };
+
+		(void)dup2(in[0], 0);
+		(void)dup2(out[1], 1);
+		if (fd >= 0)
+			(void)fexecve(fd, argv, env);
+		else
+			(void)execve(path, argv, env);
+		_exit(127);
+	}
+	(void)close(in[0]);
+	(void)close(out[1]);
+	c.to = in[1];
+	/* For cat, which says what it hears; the copies say it by themselves
+	 * and hear it at their end. */
+	assert_int_equal(write(c.to, "x", 1), 1);
+	await(out[0]);
+	return c;
+}
+
+static void
+stop(struct copy *c)
+{
+	int status;
+
+	(void)close(c->to);
+	assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
+	assert_int_equal(status, 0);
+}
+
+/* A copy of this program in our folder. */
+static void
+copy_self(const char *name, char path[128])
+{
+	struct fault f = { 0 };
+	struct buf b;
+	int fd;
+
+	(void)text_fmt(path, 128, "%s/%s", folder, name);
+	buf_init(&b, 256 << 20);
+	assert_int_equal(file_read(AT_FDCWD, self, &b, &f), 0);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, buf_ptr(&b), b.len, &f), 0);
+	(void)close(fd);
+	buf_release(&b);
+}
+
+static void
+hashed(struct hash_job *j)
+{
+	(void)j;
+	is_done = true;
+}
+
+static struct evidence
+take(pid_t pid)
+{
+	struct fault f = { 0 };
+	struct evidence e;
+
+	if (evidence_take(&eyes, pid, &e, &f) != 0)
+		fail_msg("%s", f.text);
+	assert_int_equal(e.pid, pid);
+	assert_true(e.start_ticks > 0);
+	return e;
+}
+
+static void
+hash(struct evidence *e)
+{
+	struct hash_job j = { .of = e, .done = hashed };
+
+	is_done = hasher_add(&hasher, &j);
+	while (!is_done)
+		tick();
+	assert_int_equal(e->file, -1);
+}
+
+static void
+a_program_is_named_and_hashed(void **state)
+{
+	char path[128];
+	struct copy c;
+	struct evidence e;
+
+	(void)state;
+	copy_self("plain", path);
+	c = run(path, -1);
+	e = take(c.pid);
+	assert_string_equal(e.program.path, path);
+	assert_int_equal(e.program.state, PROGRAM_FILE);
+	assert_false(e.program.in_image);
+	hash(&e);
+	assert_int_equal(e.program.state, PROGRAM_FILE);
+	assert_true(e.program.has_digest);
+	assert_memory_equal(e.program.digest, self_digest, DIGEST_SIZE);
+	/* Its parent is this process, and not an ancestor any more. */
+	assert_int_equal(e.ancestors_n, 0);
+	assert_false(e.is_cut);
+	evidence_release(&e);
+	stop(&c);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void
+what_is_written_to_while_it_is_hashed_has_changed(void **state)
+{
+	char path[128];
+	struct copy c;
+	struct evidence e;
+	struct hash_job j = { .of = &e, .done = hashed };
+	int fd;
+
+	(void)state;
+	copy_self("written", path);
+	c = run(path, -1);
+	e = take(c.pid);
+	/* What runs cannot be written to. */
+	assert_int_equal(open(path, O_WRONLY | O_CLOEXEC), -1);
+	assert_int_equal(errno, ETXTBSY);
+	stop(&c);
+	assert_false(hasher_add(&hasher, &j));
+	tick();
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(write(fd, "x", 1), 1);
+	(void)close(fd);
+	is_done = false;
+	while (!is_done)
+		tick();
+	assert_int_equal(e.program.state, PROGRAM_CHANGED);
+	assert_false(e.program.has_digest);
+	evidence_release(&e);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void
+a_file_is_hashed_once(void **state)
+{
+	/* Not written to in the last seconds, as our copies are. */
+	struct copy c = run(CAT, -1);
+	struct evidence e = take(c.pid);
+	uint64_t uses = hasher.uses;
+	struct hash_job j = { .done = hashed };
+	uint8_t want[DIGEST_SIZE];
+
+	(void)state;
+	digest_file(CAT, want);
+	hash(&e);
+	assert_memory_equal(e.program.digest, want, DIGEST_SIZE);
+	evidence_release(&e);
+	assert_true(hasher.uses > uses);
+	e = take(c.pid);
+	j.of = &e;
+	assert_true(hasher_add(&hasher, &j));
+	assert_true(e.program.has_digest);
+	assert_memory_equal(e.program.digest, want, DIGEST_SIZE);
+	evidence_release(&e);
+	stop(&c);
+}
+
+static void
+jobs_wait_for_each_other_and_may_leave(void **state)
+{
+	struct evidence e[3];
+	struct hash_job j[3];
+	struct copy c[3];
+	char path[3][128];
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(c); i++) {
+		static const char *const names[] = { "a", "b", "c" };
+
+		copy_self(names[i], path[i]);
+		c[i] = run(path[i], -1);
+		e[i] = take(c[i].pid);
+		j[i] = (struct hash_job){ .of = &e[i], .done = hashed };
+		assert_false(hasher_add(&hasher, &j[i]));
+	}
+	tick();
+	hasher_drop(&hasher, &j[0]);
+	hasher_drop(&hasher, &j[1]);
+	is_done = false;
+	while (!is_done)
+		tick();
+	assert_true(e[2].program.has_digest);
+	assert_memory_equal(e[2].program.digest, self_digest, DIGEST_SIZE);
+	assert_false(e[0].program.has_digest);
+	for (size_t i = 0; i < NELEM(c); i++) {
+		evidence_release(&e[i]);
+		stop(&c[i]);
+		assert_int_equal(unlink(path[i]), 0);
+	}
+}
+
+static void
+programs_without_a_name_say_so(void **state)
+{
+	char path[128];
+	char other[128];
+	struct fault f = { 0 };
+	struct evidence e;
+	struct copy c;
+	struct buf b;
+	int fd;
+
+	(void)state;
+	copy_self("gone", path);
+	c = run(path, -1);
+	assert_int_equal(unlink(path), 0);
+	e = take(c.pid);
+	assert_int_equal(e.program.state, PROGRAM_DELETED);
+	assert_string_equal(e.program.path, path);
+	assert_int_equal(e.file, -1);
+	evidence_release(&e);
+	/* Another file of that name does not help it. */
+	copy_self("gone", path);
+	e = take(c.pid);
+	assert_int_equal(e.program.state, PROGRAM_DELETED);
+	evidence_release(&e);
+	stop(&c);
+	/* A name that only looks deleted is a name. */
+	(void)text_fmt(other, sizeof(other), "%s (deleted)", path);
+	assert_int_equal(rename(path, other), 0);
+	c = run(other, -1);
+	e = take(c.pid);
+	assert_int_equal(e.program.state, PROGRAM_FILE);
+	assert_string_equal(e.program.path, other);
+	evidence_release(&e);
+	stop(&c);
+	assert_int_equal(unlink(other), 0);
+	buf_init(&b, 256 << 20);
+	assert_int_equal(file_read(AT_FDCWD, self, &b, &f), 0);
+	fd = memfd_create("/usr/bin/python3", MFD_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, buf_ptr(&b), b.len, &f), 0);
+	buf_release(&b);
+	c = run("/usr/bin/python3", fd);
+	(void)close(fd);
+	e = take(c.pid);
+	assert_int_equal(e.program.state, PROGRAM_MEMFD);
+	assert_string_equal(e.program.path, "/memfd:/usr/bin/python3");
+	evidence_release(&e);
+	stop(&c);
+}
+
+static void
+a_process_that_ended_leaves_no_evidence(void **state)
+{
+	struct copy c = run(self, -1);
+	struct fault f = { 0 };
+	struct evidence e;
+
+	(void)state;
+	assert_int_equal(kill(c.pid, SIGKILL), 0);
+	(void)close(c.to);
+	assert_int_equal(waitpid(c.pid, NULL, 0), c.pid);
+	assert_int_equal(evidence_take(&eyes, c.pid, &e, &f), -1);
+	evidence_release(&e);
+}
+
+/* Fork until there are `deep` of us; the last one says so and waits. */
+static void
+go_down(int deep, int out, int in)
+{
+	char c = 'x';
+	pid_t pid;
+
+	while (deep-- > 1) {
+		pid = fork();
+		if (pid != 0) {
+			(void)waitpid(pid, NULL, 0);
+			_exit(0);
+		}
+	}
+	(void)prctl(PR_SET_NAME, "a) 1 (b");
+	pid = getpid();
+	(void)!write(out, &pid, sizeof(pid));
+	(void)!read(in, &c, 1);
+	_exit(0);
+}
+
+static struct evidence
+take_at(int deep, const char *want_path)
+{
+	int in[2];
+	int out[2];
+	pid_t first;
+	pid_t last = 0;
+	struct evidence e;
+
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	first = fork();
+	assert_true(first >= 0);
+	if (first == 0) {
+		(void)close(in[1]);
+		go_down(deep, out[1], in[0]);
+	}
+	assert_int_equal(read(out[0], &last, sizeof(last)), sizeof(last));
+	e = take(last);
+	assert_string_equal(e.program.path, want_path);
+	(void)close(in[1]);
+	(void)close(in[0]);
+	(void)close(out[0]);
+	(void)close(out[1]);
+	assert_int_equal(waitpid(first, NULL, 0), first);
+	return e;
+}
+
+static void
+ancestors_are_named_nearest_first_and_64_at_most(void **state)
+{
+	struct evidence e = take_at(4, self);
+
+	(void)state;
+	assert_int_equal(e.ancestors_n, 3);
+	assert_false(e.is_cut);
+	for (size_t i = 0; i < e.ancestors_n; i++)
+		assert_string_equal(e.ancestors[i].path, self);
+	assert_true(e.ancestors[0].pid > e.ancestors[1].pid);
+	evidence_release(&e);
+	e = take_at(65, self);
+	assert_int_equal(e.ancestors_n, EVIDENCE_ANCESTORS);
+	assert_false(e.is_cut);
+	evidence_release(&e);
+	e = take_at(67, self);
+	assert_int_equal(e.ancestors_n, EVIDENCE_ANCESTORS);
+	assert_true(e.is_cut);
+	evidence_release(&e);
+}
+
+/* --- holders */
+static struct holder found[EVIDENCE_HOLDERS];
+static size_t found_n;
+static bool found_cut;
+
+static void
+looked_up(struct lookup *l)
+{
+	found_n = l->n;
+	found_cut = l->is_cut;
+	memcpy(found, l->holders, sizeof(found));
+	for (size_t i = 0; i < l->n; i++)
+		found[i].program.path = must_dup(l->holders[i].program.path);
+	is_done = true;
+}
+
+static void
+look_for(int socket)
+{
+	struct fault f = { 0 };
+	struct stat st;
+
+	assert_int_equal(fstat(socket, &st), 0);
+	is_done = false;
+	assert_non_null(lookup_start(&lookups, st.st_ino, looked_up, NULL, &f));
+	while (!is_done)
+		tick();
+	assert_false(found_cut);
+}
+
+static void
+forget(void)
+{
+	for (size_t i = 0; i < found_n; i++)
+		free((char *)(uintptr_t)found[i].program.path);
+	found_n = 0;
+}
+
+static bool
+holds(pid_t pid, const char *path)
+{
+	for (size_t i = 0; i < found_n; i++)
+		if (found[i].pid == pid &&
+		    strcmp(found[i].program.path, path) == 0)
+			return true;
+	return false;
+}
+
+static void
+all_holders_of_a_socket_are_found(void **state)
+{
+	char path[128];
+	struct copy plain = run(self, -1);
+	struct copy heir;
+	int s[2];
+	int kept;
+
+	(void)state;
+	copy_self("heir", path);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
+	    0);
+	look_for(s[0]);
+	assert_int_equal(found_n, 0); /* this process does not count */
+	kept = dup(s[0]);             /* survives an exec */
+	heir = run(path, -1);
+	(void)close(kept);
+	look_for(s[0]);
+	assert_int_equal(found_n, 1);
+	assert_true(holds(heir.pid, path));
+	assert_false(holds(plain.pid, self));
+	forget();
+	stop(&heir);
+	look_for(s[0]);
+	assert_int_equal(found_n, 0);
+	stop(&plain);
+	(void)close(s[0]);
+	(void)close(s[1]);
+	assert_int_equal(unlink(path), 0);
+}
+
+static int thread_socket;
+static int thread_copy;
+
+/* A thread with descriptors of its own: they are in no process's folder. */
+static void *
+hide(void *out)
+{
+	char c;
+
+	thread_copy = dup(thread_socket);
+	if (unshare(CLONE_FILES) != 0 || thread_copy < 0)
+		_exit(1);
+	(void)!write(*(int *)out, "x", 1);
+	(void)!read(0, &c, 1);
+	return NULL;
+}
+
+static void
+a_thread_with_descriptors_of_its_own_is_found(void **state)
+{
+	int out[2];
+	int in[2];
+	int s[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
+	    0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		int ends[2];
+		pthread_t t;
+		char c;
+
+		(void)dup2(in[0], 0);
+		(void)close(in[1]);
+		thread_socket = s[0];
+		if (pipe(ends) != 0 ||
+		    pthread_create(&t, NULL, hide, &ends[1]) != 0 ||
+		    read(ends[0], &c, 1) != 1)
+			_exit(1);
+		(void)close(s[0]);
+		(void)close(thread_copy);
+		(void)!write(out[1], "x", 1);
+		(void)!read(0, &c, 1);
+		_exit(0);
+	}
+	await(out[0]);
+	(void)close(out[1]);
+	look_for(s[0]);
+	assert_int_equal(found_n, 1);
+	assert_true(holds(pid, self));
+	forget();
+	(void)close(in[1]);
+	(void)close(in[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)close(s[0]);
+	(void)close(s[1]);
+}
+
+static void
+lookups_are_counted(void **state)
+{
+	struct fault f = { 0 };
+
+	(void)state;
+	for (int i = 0; i < EVIDENCE_LOOKUPS; i++)
+		assert_non_null(lookup_start(&lookups, 1, looked_up, NULL, &f));
+	assert_null(lookup_start(&lookups, 1, looked_up, NULL, &f));
+	assert_int_equal(f.code, FAULT_BUSY);
+	while (lookups.n > 0)
+		tick();
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_is_named_and_hashed),
+		cmocka_unit_test(
+		    what_is_written_to_while_it_is_hashed_has_changed),
+		cmocka_unit_test(a_file_is_hashed_once),
+		cmocka_unit_test(jobs_wait_for_each_other_and_may_leave),
+		cmocka_unit_test(programs_without_a_name_say_so),
+		cmocka_unit_test(a_process_that_ended_leaves_no_evidence),
+		cmocka_unit_test(
+		    ancestors_are_named_nearest_first_and_64_at_most),
+		cmocka_unit_test(all_holders_of_a_socket_are_found),
+		cmocka_unit_test(a_thread_with_descriptors_of_its_own_is_found),
+		cmocka_unit_test(lookups_are_counted),
+	};
+
+	if (argc > 1 && strcmp(argv[1], WAIT) == 0) {
+		char c;
+
+		return write(1, "x", 1) == 1 && read(0, &c, 1) == 1 &&
+			read(0, &c, 1) == 0
+		    ? 0
+		    : 1;
+	}
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
