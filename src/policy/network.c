@@ -10,6 +10,7 @@ program_read(struct reader *r, const struct yaml_node *node,
 {
 	static const char *const keys[] = { "path", "harness" };
 	struct fault f = { 0 };
+	const struct yaml_node *at = yaml_get(node, "path");
 	struct span path;
 	bool ignored;
 	bool ok;
@@ -18,17 +19,17 @@ program_read(struct reader *r, const struct yaml_node *node,
 	if (!read_map(r, node, keys, NELEM(keys)))
 		return false;
 	(void)read_flag(r, node, "harness", &ignored);
-	if (!yaml_get(node, "path"))
+	if (!at || (yaml_str(at, &path) && path.len == 0))
 		read_error(r, node, "path is missing: '/**' is any program");
 	if (!read_text(r, node, "path", &path))
 		return false;
 	enter(r, "path");
 	ok = path.ptr[0] == '/' || span_starts(path, "**");
 	if (!ok)
-		read_error(r, yaml_get(node, "path"), "must begin with '/'");
+		read_error(r, at, "must begin with '/'");
 	else if (policy_glob_read(&to->glob, POLICY_GLOB_PATH, path, r->a,
 		     &f) != 0)
-		read_fault(r, yaml_get(node, "path"), &f);
+		read_fault(r, at, &f);
 	leave(r);
 	return ok;
 }

@@ -57,11 +57,15 @@ quoted_list(struct text *t, const struct policy_globs *g)
 	text_sorted(t, s.piece, s.n, ", ");
 }
 
-/* One glob is itself, more are {any: [...]}. */
+/* One glob, also one written twice, is itself; more are {any: [...]}. */
 static void
 globs_print(struct text *t, const struct policy_globs *g)
 {
-	if (g->n == 1) {
+	size_t alike = 1;
+
+	while (alike < g->n && span_equal(g->glob[alike].text, g->glob[0].text))
+		alike++;
+	if (alike == g->n) {
 		text_quoted(t, g->glob[0].text);
 		return;
 	}

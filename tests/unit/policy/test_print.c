@@ -206,11 +206,41 @@ order_and_repetition_do_not_reach_the_hash(void **state)
 	}
 }
 
+static void
+a_value_written_twice_is_one(void **state)
+{
+	static const char head[] =
+	    "{version: 1, network_policies: {a: "
+	    "{binaries: [{path: /c}], endpoints: [{host: "
+	    "x.y, port: 1, protocol: rest, rules: "
+	    "[{allow: {path: /a, query: {k: ";
+	static const char *const values[] = { "v", "{any: [v]}",
+		"{any: [v, v]}", "{any: [v, v, v]}" };
+	static struct yaml_errors errors;
+	struct arena a;
+	struct policy p[NELEM(values)];
+
+	(void)state;
+	arena_init(&a, 4 << 20);
+	for (size_t i = 0; i < NELEM(values); i++) {
+		struct fault f = { 0 };
+		char text[512];
+
+		assert_true(text_fmt(text, sizeof(text), "%s%s}}}]}]}}}", head,
+		    values[i]));
+		assert_int_equal(
+		    policy_parse(span_str(text), &a, &p[i], &errors, &f), 0);
+		assert_string_equal(policy_format(&p[i]), policy_format(&p[0]));
+	}
+	arena_release(&a);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(order_and_repetition_do_not_reach_the_hash),
+		cmocka_unit_test(a_value_written_twice_is_one),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
