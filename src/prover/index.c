@@ -31,40 +31,45 @@ struct index {
 	uint32_t path_n;
 };
 
-/* Byte i of a head, counted from its fixed end; -1 past a whole one, -2 past
- * an open one. */
+/* Bytes that two heads have in common, counted from their fixed end. */
+static size_t
+common(const struct key *a, const struct key *b, bool from_end)
+{
+	size_t n = a->n < b->n ? a->n : b->n;
+	size_t i = 0;
+
+	if (from_end)
+		while (i < n && a->ptr[a->n - 1 - i] == b->ptr[b->n - 1 - i])
+			i++;
+	else
+		while (i < n && a->ptr[i] == b->ptr[i])
+			i++;
+	return i;
+}
+
+/* Byte i; -1 past a whole head, -2 past an open one. */
 static int
 byte_at(const struct key *k, size_t i, bool from_end)
 {
-	if (i >= k->n)
-		return k->whole && i == k->n ? -1 : -2;
+	if (i == k->n)
+		return k->whole ? -1 : -2;
 	return k->ptr[from_end ? k->n - 1 - i : i];
 }
 
 static int
 key_compare(const struct key *a, const struct key *b, bool from_end)
 {
-	for (size_t i = 0;; i++) {
-		int x = byte_at(a, i, from_end);
-		int y = byte_at(b, i, from_end);
+	size_t i = common(a, b, from_end);
 
-		if (x != y)
-			return x < y ? -1 : 1;
-		if (x < 0)
-			return 0;
-	}
+	return byte_at(a, i, from_end) - byte_at(b, i, from_end);
 }
 
 /* b begins with a. */
 static bool
 is_head(const struct key *a, const struct key *b, bool from_end)
 {
-	size_t n = (size_t)a->n + a->whole;
-
-	for (size_t i = 0; i < n; i++)
-		if (byte_at(a, i, from_end) != byte_at(b, i, from_end))
-			return false;
-	return true;
+	return common(a, b, from_end) == a->n &&
+	    (!a->whole || (b->whole && b->n == a->n));
 }
 
 static int

@@ -184,9 +184,7 @@ struct excess {
 	const struct policy_box *child; /* NULL: there is none */
 	const struct policy_box *deny;  /* of the parent; or nothing allows */
 	enum act act;
-	struct region_value value[REGION_DIMS];
-	struct policy_pair query[PROVER_PAIRS];
-	size_t query_n;
+	struct region_value value[REGION_DIMS]; /* its query is in p->result */
 	size_t bytes;
 };
 

@@ -86,8 +86,8 @@ excess_keep(struct prover *p, const struct region *r,
 		return true;
 	for (int dim = 0; dim < REGION_DIMS; dim++)
 		x->value[dim] = *value_at(p, r, (enum region_dim)dim);
-	memcpy(x->query, query, query_n * sizeof(*query));
-	x->query_n = query_n;
+	memcpy(p->result.witness.query, query, query_n * sizeof(*query));
+	p->result.witness.query_n = query_n;
 	x->bytes = bytes_of(p, r) + bytes;
 	x->act = p->network.act;
 	x->child = child;
@@ -100,7 +100,6 @@ excess_witness(const struct excess *x, struct prover_witness *w)
 {
 	const struct region_value *v = x->value;
 
-	memset(w, 0, sizeof(*w));
 	w->program = v[REGION_PROGRAM].s;
 	w->host = v[REGION_HOST].s;
 	w->port = (uint16_t)v[REGION_PORT].a.low;
@@ -118,6 +117,4 @@ excess_witness(const struct excess *x, struct prover_witness *w)
 		w->method = SPAN_LIT("tools/call");
 		w->tool = v[REGION_TOOL].s;
 	}
-	memcpy(w->query, x->query, x->query_n * sizeof(*x->query));
-	w->query_n = x->query_n;
 }

@@ -27,8 +27,8 @@
 #include "region/inner.h"
 
 enum {
-	SCRATCH = 32 << 10,
-	SCRATCH_MOST = SCRATCH * 64,
+	SCRATCH = 4 << 10, /* a page costs more than a small search */
+	SCRATCH_MOST = SCRATCH * 512,
 	FREE = 0, /* of a language of a protocol */
 	MUST,
 	MUST_NOT,

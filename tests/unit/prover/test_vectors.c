@@ -222,7 +222,8 @@ prove(struct vector *v, struct prover_result *r)
 	assert_int_equal(
 	    policy_complete(&written, &parent, 0, &arena, &child, &f), 0);
 	prover_prove(&q, &arena, r);
-	for (size_t cap = 4096; cap < 256 << 10; cap += cap / 8) {
+	for (size_t cap = 4096; r->steps < 20000 && cap < 256 << 10;
+	     cap += cap / 8) {
 		struct prover_result less;
 		struct arena small;
 
