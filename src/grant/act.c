@@ -59,6 +59,15 @@ refuse_none(struct grant_refusal *r, const struct grant_tree *t)
 	    SHOWN(t->node[0].name));
 }
 
+/* What is left for it, to a sandbox. */
+static int
+own_grant(const struct grant_ask *ask, struct grant_refusal *r)
+{
+	if (!grant_sees(ask, ask->caller->node))
+		return refuse_not_found(r);
+	return ask->tree->grant ? 0 : refuse_no_grant(r, ask->tree);
+}
+
 int
 grant_may_act(const struct grant_ask *ask, enum grant_act act, uint32_t node,
     struct grant_refusal *r)
@@ -67,7 +76,8 @@ grant_may_act(const struct grant_ask *ask, enum grant_act act, uint32_t node,
 	bool changes = act != GRANT_ACT_GET && act != GRANT_ACT_LIST;
 	enum grant_state state;
 
-	/* A sandbox may read its own (get_grant); that is no act on a grant. */
+	if (ask->caller->is_sandbox && act == GRANT_ACT_GET)
+		return own_grant(ask, r);
 	if (ask->caller->is_sandbox)
 		return refuse_why(r, GRANT_WHY_SCOPE,
 		    "no sandbox may set or change a grant",

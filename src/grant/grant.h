@@ -26,6 +26,7 @@
 
 #include "base/base.h"
 #include "digest/digest.h"
+#include "grant/refusal.h"
 
 struct json_value;
 struct json_out;
@@ -50,75 +51,6 @@ struct grant_now {
 	int64_t wall_ms;
 	int64_t mono_ms;
 };
-
-/* --- refusals ---------------------------------------------------------- */
-
-enum grant_code {
-#define REFUSAL(code, grpc, exit, has) GRANT_##code,
-#include "grant/refusals.def"
-#undef REFUSAL
-	GRANT_CODES
-};
-
-enum grant_why { /* of NOT_ALLOWED */
-	GRANT_WHY_NONE,
-	GRANT_WHY_NO_GRANT,
-	GRANT_WHY_PROGRAM, /* the caller's is not in the grant */
-	GRANT_WHY_LEAF,    /* a tool child has no children */
-	GRANT_WHY_KIND,    /* not with a child of that kind */
-	GRANT_WHY_SELF,    /* not with itself */
-	GRANT_WHY_SCOPE,   /* beyond what this caller may ever do */
-};
-
-enum grant_limit {
-	GRANT_DEPTH,
-	GRANT_BREADTH,
-	GRANT_TOTAL,
-	GRANT_LIMITS
-};
-
-/* What a code does not have (refusals.def) is never written. */
-struct grant_refusal {
-	enum grant_code code;
-	char message[240]; /* lower case sentence */
-	char hint[320];    /* what to do instead, for an agent or its user */
-	char field[64];
-	enum grant_why why;
-	struct span program; /* seen, of WHY_PROGRAM */
-	enum grant_limit limit;
-	uint32_t used;
-	uint32_t max;
-	struct span raised_by; /* the user who may raise it */
-	int64_t at_ms;
-	struct span counterexample; /* a JSON object, written as it is */
-	struct span what;
-	struct span place;
-	struct span name;
-	struct span sandbox_id;
-	const char *state; /* static */
-	int64_t retry_after_ms;
-	struct span stage;
-	struct span reason;
-};
-
-const char *grant_code_name(enum grant_code c); /* "LIMIT_REACHED" */
-bool grant_code_find(struct span name, enum grant_code *c);
-int grant_code_grpc(enum grant_code c);           /* gRPC status number */
-int grant_code_exit(enum grant_code c);           /* CLI exit code */
-const char *grant_why_name(enum grant_why w);     /* "no_grant" */
-const char *grant_limit_name(enum grant_limit l); /* "depth" */
-
-/* Begin a refusal: code and message, the rest empty. Returns -1. */
-int grant_refuse(struct grant_refusal *r, enum grant_code code, const char *fmt,
-    ...) __attribute__((format(printf, 3, 4)));
-/* Set its hint. Returns -1. */
-int grant_hint(struct grant_refusal *r, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/* A fault as a refusal: INVALID with its field, other codes by their reason;
- * false (nothing written) for a failure of ours. */
-bool grant_refuse_fault(struct grant_refusal *r, const struct fault *f);
-/* {"code":..,"message":..,"hint":..,...}: one value. */
-void grant_refusal_write(const struct grant_refusal *r, struct json_out *o);
 
 /* --- the grant --------------------------------------------------------- */
 
@@ -285,6 +217,9 @@ bool grant_is_below(const struct grant_tree *t, uint32_t node, uint32_t above);
 uint32_t grant_breadth_used(const struct grant_tree *t, uint32_t parent);
 /* Live nodes but the root: with what a replacing grant's total begins. */
 uint32_t grant_live_below(const struct grant_tree *t);
+
+/* Depth: of the deepest live agent; breadth: most live children of one. */
+uint32_t grant_used(const struct grant_tree *t, enum grant_limit l);
 
 struct grant_caller {
 	bool is_sandbox;
@@ -509,11 +444,16 @@ enum grant_act {
 	GRANT_ACT_REVOKE,
 };
 /*
- * node: the sandbox that the caller named. Revoking a dead grant is allowed
+ * node: the sandbox that a host caller named; a sandbox may GET the grant of
+ * its own tree and nothing else. Revoking a dead grant is allowed
  * and changes nothing, so that its children can be stopped afterwards.
  */
 int grant_may_act(const struct grant_ask *ask, enum grant_act act,
     uint32_t node, struct grant_refusal *r) MUST_CHECK;
+/* What get and list show: limits with used and left, expires_at, programs,
+ * state, by whom and when it was set. The tree has a grant. */
+void grant_write(const struct grant_tree *t, struct grant_now now,
+    struct json_out *o);
 /* A new grant in *g from a checked wish; used_total begins at live_below.
  * The caller marks exactly the live descendants as counted. */
 void grant_make(struct grant *g, const struct grant_wish *w, struct span id,

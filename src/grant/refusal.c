@@ -86,6 +86,9 @@ grant_limit_name(enum grant_limit l)
 	return names[l];
 }
 
+static void fill(char *out, size_t size, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+
 /* Names of strangers are in it: cut between characters, never broken ones. */
 static void
 fill(char *out, size_t size, const char *fmt, va_list ap)

@@ -79,9 +79,7 @@ refuse_limit(struct grant_refusal *r, const struct grant_tree *t,
 	static const char *const instead[] = {
 		[GRANT_DEPTH] = "open a tool child, or do the work here",
 		[GRANT_BREADTH] = "stop or delete a child of yours first",
-		[GRANT_TOTAL] =
-		    "use the children that you have; deleting gives "
-		    "nothing back",
+		[GRANT_TOTAL] = "use the children that you have",
 	};
 	const struct grant *g = t->grant;
 

@@ -64,6 +64,24 @@ grant_live_below(const struct grant_tree *t)
 	return live;
 }
 
+uint32_t
+grant_used(const struct grant_tree *t, enum grant_limit l)
+{
+	uint32_t most = 0;
+
+	if (l == GRANT_TOTAL)
+		return t->grant->used_total;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct grant_node *n = &t->node[i];
+		uint32_t used =
+		    l == GRANT_DEPTH ? n->depth : grant_breadth_used(t, i);
+
+		if (grant_is_live(n->life) && used > most)
+			most = used;
+	}
+	return most;
+}
+
 /* Steps down from `from` when the cascade has work on node, else NOBODY. */
 static uint32_t
 work_level(const struct grant_tree *t, uint32_t node, uint32_t from,

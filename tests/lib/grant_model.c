@@ -387,8 +387,15 @@ model_act(struct model *m, const struct model_caller *c, const char *act,
 {
 	const char *state = grant_state(m, m->box[box].tree);
 
-	if (c->box >= 0)
+	if (c->box >= 0 && !is(act, "get"))
 		return say(m, "NOT_ALLOWED scope");
+	if (c->box >= 0 &&
+	    (m->box[c->box].tree != m->box[box].tree ||
+		is(m->box[c->box].state, "deleted")))
+		return say(m, "NOT_FOUND");
+	if (c->box >= 0)
+		return say(m,
+		    is(state, "none") ? "NOT_ALLOWED no_grant" : "ok");
 	if (!may_know(m, c, box))
 		return say(m, "NOT_FOUND");
 	if (!c->has_scope && !is(act, "get"))

@@ -199,6 +199,28 @@ equal_arguments_have_equal_digests(void **state)
 	}
 }
 
+/* A value that spells the head of the next one is still one value. */
+static void
+no_value_passes_for_two(void **state)
+{
+	static const char joined[] = "a\3\0\0\0\0\0\0\0\0b";
+	struct span one[] = { span_of(joined, sizeof(joined) - 1) };
+	struct span two[] = { span_str("a"), span_str("b") };
+	struct grant_create c;
+	uint8_t a[DIGEST_SIZE];
+	uint8_t b[DIGEST_SIZE];
+
+	(void)state;
+	grant_create_init(&c);
+	c.command = one;
+	c.command_n = 1;
+	grant_create_digest(&c, NULL, a);
+	c.command = two;
+	c.command_n = 2;
+	grant_create_digest(&c, NULL, b);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
 static void
 a_request_id_is_answered_by_what_is_known(void **state)
 {
@@ -255,6 +277,7 @@ main(void)
 		cmocka_unit_test(a_command_has_256_arguments_and_256_kib),
 		cmocka_unit_test(an_environment_has_128_entries_of_8_kib),
 		cmocka_unit_test(equal_arguments_have_equal_digests),
+		cmocka_unit_test(no_value_passes_for_two),
 		cmocka_unit_test(a_request_id_is_answered_by_what_is_known),
 		cmocka_unit_test(an_arena_that_is_spent_is_told),
 	};

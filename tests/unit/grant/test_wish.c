@@ -62,6 +62,38 @@ expiry_has_two_forms_and_three_refusals(void **state)
 	}
 }
 
+static void
+dates_are_those_of_the_calendar(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t secs;
+	} dates[] = {
+		{ "2027-01-01T00:00:00Z", 1798761600 },
+		{ "2028-02-29T00:00:00Z", 1835395200 },
+		{ "2000-03-01T00:00:00Z", 951868800 },
+		{ "2100-02-28T23:59:59Z", 4107542399 },
+		{ "2101-01-01T00:00:00Z", 4133980800 },
+		{ "2400-02-29T12:00:00Z", 13574606400 },
+		{ "1999-12-31T23:59:59Z", 946684799 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(dates); i++) {
+		struct grant_wish w = { 0 };
+		struct fault f = { 0 };
+		int64_t ms = dates[i].secs * 1000;
+
+		assert_int_equal(
+		    grant_wish_expires(&w, span_str(dates[i].text), ms - 1, &f),
+		    0);
+		assert_int_equal(w.expires_ms, ms);
+		assert_int_equal(
+		    grant_wish_expires(&w, span_str(dates[i].text), ms, &f),
+		    -1);
+	}
+}
+
 static enum grant_limit
 limit_named(const char *field)
 {
@@ -242,6 +274,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expiry_has_two_forms_and_three_refusals),
+		cmocka_unit_test(dates_are_those_of_the_calendar),
 		cmocka_unit_test(limits_are_whole_numbers_in_their_range),
 		cmocka_unit_test(limits_as_numbers_have_the_same_range),
 		cmocka_unit_test(programs_are_plain_absolute_paths),
