@@ -208,7 +208,7 @@ one_decide(struct mcp_walk *w, const struct json_value *root)
 	}
 	step_answer(w, &s);
 	/* What initialize has to say goes with its answer. */
-	if (s.session.len > 0)
+	if (s.session.len > 0 && w->d->answer.status == 200)
 		mcp_answer_header(&w->d->answer, "Mcp-Session-Id", s.session);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the server says of itself: initialize, server/discover, tools/list.
- * Each side is told of its own tools, so nothing of it may be shared.
+ * Each side is told of its own tools, so nothing of it may be shared; the lists
+ * are written once, they are long.
  */
 #include <string.h>
 
@@ -9,8 +10,9 @@
 
 enum {
 	TTL_MS = 300000, /* how long a client may keep a list */
-	LIST_BYTES = 96 << 10,
-	TOOL_BYTES = 1024, /* of an extra tool, its own text not counted */
+	LIST_BYTES = 64 << 10,
+	ENVELOPE_BYTES = 512, /* of a list's result, around it */
+	TOOL_BYTES = 1024,    /* of an extra tool, its own text not counted */
 };
 
 static const char *
@@ -159,22 +161,21 @@ tool_write(struct json_out *o, const struct mcp_tool *t, enum mcp_side side)
 	json_out_end(o);
 }
 
+static size_t
+side_place(enum mcp_side side)
+{
+	return side == MCP_HOST;
+}
+
 static void
 list_write(const struct mcp_walk *w, struct json_out *o)
 {
-	const struct mcp_server *s = w->q->server;
-	const struct mcp_tool *t;
-
 	if (w->d->era == MCP_MODERN) {
 		json_out_key(o, "resultType");
 		json_out_text(o, "complete");
 	}
 	json_out_key(o, "tools");
-	json_out_array(o);
-	for (size_t i = 0; (t = mcp_tool_at(s, i)) != NULL; i++)
-		if (t->sides & w->q->side)
-			tool_write(o, t, w->q->side);
-	json_out_end(o);
+	json_out_raw(o, w->q->server->listed[side_place(w->q->side)]);
 	if (w->d->era == MCP_MODERN) {
 		caching_write(o);
 		mcp_meta_write(o);
@@ -199,6 +200,39 @@ list_bytes(const struct mcp_server *s)
 	return n;
 }
 
+static int
+side_list(struct mcp_server *s, enum mcp_side side, struct arena *a,
+    struct fault *f)
+{
+	size_t n = list_bytes(s);
+	const struct mcp_tool *t;
+	struct json_out o;
+	struct buf b;
+
+	if (!mcp_buf(a, n, &b))
+		return fault_set(f, FAULT_LIMIT,
+		    "a list of tools of %zu bytes is too large for its arena",
+		    n);
+	json_out_init(&o, &b);
+	json_out_array(&o);
+	for (size_t i = 0; (t = mcp_tool_at(s, i)) != NULL; i++)
+		if (t->sides & side)
+			tool_write(&o, t, side);
+	json_out_end(&o);
+	if (json_out_done(&o, f) != 0)
+		return -1;
+	s->listed[side_place(side)] = buf_span(&b);
+	return 0;
+}
+
+int
+mcp_server_ready(struct mcp_server *s, struct arena *a, struct fault *f)
+{
+	if (side_list(s, MCP_SANDBOX, a, f) != 0)
+		return -1;
+	return side_list(s, MCP_HOST, a, f);
+}
+
 void
 mcp_list_step(struct mcp_walk *w, const struct mcp_message *m,
     struct mcp_step *s)
@@ -209,8 +243,10 @@ mcp_list_step(struct mcp_walk *w, const struct mcp_message *m,
 		.message = "Invalid params: no such cursor, there is one page",
 	};
 
+	struct span list = w->q->server->listed[side_place(w->q->side)];
+
 	if (json_get(m->params, "cursor"))
 		mcp_step_error(w, m, &bad, s);
 	else
-		mcp_step_result(w, m, list_bytes(w->q->server), list_write, s);
+		mcp_step_result(w, m, list.len + ENVELOPE_BYTES, list_write, s);
 }

@@ -24,6 +24,9 @@ session_enter(struct mcp_walk *w, struct mcp_error *e)
 	if (!mcp_field(w->q->head, "mcp-session-id", &text))
 		return session_wrong(e, 400,
 		    "Bad Request: Mcp-Session-Id header is required");
+	if (mcp_field_is_twice(w->q->head, "mcp-session-id"))
+		return session_wrong(e, 400,
+		    "Bad Request: Mcp-Session-Id must stand once");
 	if (!mcp_session_verify(w->q, text, &w->d->session))
 		return session_wrong(e, 404, "Session not found");
 	w->d->in_session = true;

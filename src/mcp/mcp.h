@@ -25,7 +25,7 @@ struct json_value;
 
 enum {
 	MCP_BODY = 1 << 20,  /* longest request body, bytes */
-	MCP_ARENA = 8 << 20, /* room that any request can be decided in */
+	MCP_ARENA = 8 << 20, /* for one request; what needs more is refused */
 	MCP_ID = 256, /* longest id or progress token, bytes as written */
 	MCP_TOOL_NAME = 128,   /* longest tool name that is looked at */
 	MCP_BATCH = 50,        /* most messages of one batch */
@@ -83,7 +83,15 @@ struct mcp_server {
 	const struct mcp_ended *ended;
 	const struct mcp_tool *extra; /* tools of test builds, else NULL */
 	size_t nextra;
+	struct span listed[2]; /* by mcp_server_ready() */
 };
+
+/*
+ * Once, when all else of s is set: write down what tools/list tells each side.
+ * It lives in a, as long as s is used. LIMIT when a is spent.
+ */
+int mcp_server_ready(struct mcp_server *s, struct arena *a,
+    struct fault *f) MUST_CHECK;
 
 struct mcp_request {
 	const struct mcp_server *server;

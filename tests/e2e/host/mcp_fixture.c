@@ -53,6 +53,7 @@ static struct fixture {
 	struct watch listener;
 	struct watch input;
 	struct mcp_server server;
+	struct arena arena;
 	struct mcp_ended ended;
 	uint8_t key[MCP_KEY];
 	struct conn conns[CONNECTIONS];
@@ -480,6 +481,9 @@ main(int argc, char **argv)
 	};
 	if (!product)
 		fixture.server.extra = fixture_tools(&fixture.server.nextra);
+	arena_init(&fixture.arena, 1 << 20);
+	if (mcp_server_ready(&fixture.server, &fixture.arena, &f) != 0)
+		die(&f, "tools");
 	for (size_t i = 0; i < CONNECTIONS; i++)
 		fixture.conns[i].fd = -1;
 	fixture.loop = loop_new(&f);
@@ -496,5 +500,6 @@ main(int argc, char **argv)
 		if (fixture.conns[i].fd >= 0)
 			conn_close(&fixture.conns[i]);
 	loop_free(fixture.loop);
+	arena_release(&fixture.arena);
 	return 0;
 }

@@ -147,6 +147,29 @@ every_tool_is_whole(void **state)
 }
 
 static void
+an_extra_tool_is_listed_first(void **state)
+{
+	static const struct mcp_tool extra = {
+		.name = "x",
+		.title = "X",
+		.text = "d",
+		.sides = MCP_HOST,
+		.in_schema = "{\"type\":\"object\",\"$x\":[1]}",
+	};
+	struct mcp_server s = { .extra = &extra, .nextra = 1 };
+	struct fault f = { 0 };
+	const struct json_value *t;
+
+	(void)state;
+	assert_int_equal(mcp_server_ready(&s, &arena, &f), 0);
+	t = json_first(parsed(s.listed[1]));
+	assert_true(span_is(json_get(t, "name")->text, "x"));
+	assert_true(span_is(json_get(t, "inputSchema")->raw, extra.in_schema));
+	assert_null(json_get(t, "outputSchema"));
+	assert_false(lists(parsed(s.listed[0]), "x"));
+}
+
+static void
 only_readers_say_read_only(void **state)
 {
 	static const char *const readers[] = { "get_grant", "get_policy",
@@ -318,6 +341,16 @@ output_is_held_to_its_shape(void **state)
 		&f),
 	    -1);
 	assert_string_equal(f.field, "grant.depth.left");
+	f = (struct fault){ 0 };
+	t = mcp_tool_find(&peer.server, SPAN_LIT("list_sandboxes"));
+	assert_int_equal(
+	    mcp_output_check(t,
+		parsed(
+		    SPAN_LIT("{\"sandboxes\":[{\"id\":\"1\",\"name\":\"a\","
+			     "\"kind\":\"tool\",\"state\":\"running\"},{}]}")),
+		&f),
+	    -1);
+	assert_string_equal(f.field, "sandboxes[1].id");
 }
 
 int
@@ -327,6 +360,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(each_side_is_told_of_its_tools),
 		T(every_tool_is_whole),
+		T(an_extra_tool_is_listed_first),
 		T(only_readers_say_read_only),
 		T(shapes_have_no_circle),
 		T(arguments_are_held_to_their_rows),
