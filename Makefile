@@ -203,7 +203,12 @@ $(B)/e2e/$(basename $(notdir $(2))): $$(call test_objs,$(2),$(1)) $(B)/obj/$(1)/
 	$$(Q)mkdir -p $$(@D) && $$($(1)_cc) $$(link_$(1)) -s -o $$@ $$^ $$(libs_$(1))
 endef
 $(foreach f,host guest,$(foreach s,$(call e2e_of,$(f)),$(eval $(call e2e_program,$(f),$(s)))))
-e2e-programs: $(foreach f,host guest,$(addprefix $(B)/e2e/,$(basename $(notdir $(call e2e_of,$(f)))))) $(BUILD)/tools/mkcpio
+# The guest in which an agent may be root: one object differs.
+root_srcs := $(filter-out src/sandbox/identity.c,$(call program_srcs,nacre-guest)) tests/e2e/root/identity.c
+$(B)/e2e/root/nacre-guest: $(call objs,guest,$(root_srcs)) $(B)/obj/guest/libproto.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(guest_cc) $(link_guest) -s -o $@ $^ $(libs_guest)
+e2e-programs: $(B)/e2e/root/nacre-guest $(foreach f,host guest,$(addprefix $(B)/e2e/,$(basename $(notdir $(call e2e_of,$(f)))))) $(BUILD)/tools/mkcpio
 
 $(eval $(call test_program,tests/z3/pairs.c,$(B)/test/z3/pairs,-g))
 

@@ -12,27 +12,6 @@
 #include "sandbox/inner.h"
 
 static int
-take_identity(struct identity *who, const nacre_sandbox_v1_ConfirmRequest *q,
-    struct fault *f)
-{
-	if (q->uid == 0 || q->uid == UINT32_MAX || q->uid == SANDBOX_UID)
-		return fault_field(f, "uid", "%u cannot be the agent's",
-		    q->uid);
-	if (q->gid == 0 || q->gid == UINT32_MAX)
-		return fault_field(f, "gid", "%u cannot be the agent's",
-		    q->gid);
-	if (q->groups_count > SANDBOX_GROUPS)
-		return fault_field(f, "groups", "are more than %d",
-		    SANDBOX_GROUPS);
-	who->uid = q->uid;
-	who->gid = q->gid;
-	who->groups_n = q->groups_count;
-	for (size_t i = 0; i < who->groups_n; i++)
-		who->groups[i] = q->groups[i];
-	return 0;
-}
-
-static int
 write_limit(int cgroup, const char *file, const char *value, struct fault *f)
 {
 	with_fd fd = openat(cgroup, file, O_WRONLY | O_CLOEXEC);
@@ -110,7 +89,7 @@ static int
 confirm(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
     struct fault *f)
 {
-	if (take_identity(&sb->who, q, f) != 0)
+	if (identity_take(&sb->who, q, f) != 0)
 		return -1;
 	/* From here on half of it may have happened. */
 	sb->state = SANDBOX_BROKEN;

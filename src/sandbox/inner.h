@@ -198,6 +198,9 @@ extern const struct method sandbox_methods[];
 
 /* --- confirm.c, root.c, jail.c, rights.c, probe.c */
 void confirm_serve(struct serving *s, struct span m);
+/* identity.c: from a request; INVALID for who may not be one. */
+int identity_take(struct identity *who,
+    const nacre_sandbox_v1_ConfirmRequest *q, struct fault *f) MUST_CHECK;
 int root_build(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
     struct fault *f) MUST_CHECK;
 /* Files and folders that programs expect; inside the new root. */

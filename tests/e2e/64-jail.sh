@@ -7,7 +7,7 @@ host=$NACRE_BIN/../e2e/guest_host
 tables=$top/tests/data/jail
 tsc=$(awk -F: '/cpu MHz/ { printf "%d", $2 * 1000; exit }' /proc/cpuinfo)
 root=$(tiny_image)
-cp "$NACRE_BIN/../e2e/jail" "$root/bin/jail"
+cp "$NACRE_BIN/../e2e/jail" "$NACRE_BIN/../e2e/hunt" "$root/bin"
 chmod 755 "$root"
 # Three folders that by their modes are open to all.
 for d in work given open; do
@@ -23,9 +23,9 @@ ln -s given "$root/alias"
 tar -C "$root" --owner=0 --group=0 -cf "$work/root.tar" .
 tar2sqfs -q -c lz4 "$work/image.sqfs" <"$work/root.tar"
 blank() { rm -f "$1" && truncate -s 64M "$1" && mke2fs -q -t ext4 -E lazy_itable_init=1,lazy_journal_init=1 "$1"; }
-# guest <script: $out is what the guest said
+# guest [INITRAMFS] <script: $out is what the guest said
 guest() {
-	out=$(timeout 300 "$host" "$NACRE_GUEST/vmlinux" "$NACRE_GUEST/initramfs.cpio" "$work/image.sqfs" "$work/disk" 192 "$tsc" 2>"$work/log")
+	out=$(timeout 300 "$host" "$NACRE_GUEST/vmlinux" "${1:-$NACRE_GUEST/initramfs.cpio}" "$work/image.sqfs" "$work/disk" 192 "$tsc" 2>"$work/log")
 }
 # of ID: what one stream printed
 of() { printf '%b' "$(sed -n "s/^out $1 //p" <<<"$out")"; }
@@ -128,3 +128,64 @@ END
 is "$(of a)" "sh: can't create /tmp/x: Permission denied
 null
 w" "a policy's read-only goes before the baseline's write"
+
+# --- secrets. Every token of this launch begins with $secret; a decoy shows
+# that the hunt finds what is there.
+secret=$(head -c 30 /dev/urandom | base64 | tr '+/' '-_')
+decoy=$(head -c 30 /dev/urandom | base64 | tr '+/' '-_')
+# masked TEXT: it, and the middle of its base64 at each of three alignments
+masked() {
+	python3 - "$1" <<'P'
+import base64, sys
+text = sys.argv[1].encode()
+forms = [text] + [base64.b64encode(b"x" * n + text)[4:-4] for n in range(3)]
+print(" ".join(bytes(b ^ 0x5a for b in f).hex() for f in forms))
+P
+}
+coded=$(printf 'xx%s' "$decoy" | base64 -w 0)
+hunt() {
+	guest "${2:-}" <<END
+launch dir=/work ro=/ secret=$secret $1 -- sleep 1000
+wait ready
+exec a dir=/work -- sh -c 'echo $coded >/work/decoy; D=$decoy sleep 100 & hunt $(masked "$decoy"); true'
+wait a
+exec b dir=/work -- hunt $(masked "$secret")
+wait b
+exec c dir=/work -- id -u
+wait c
+break
+wait session
+exec d dir=/work -- hunt $(masked "$secret")
+wait d
+END
+}
+seen() { of "$1" | grep -v '^found:' | sed 's/found [1-9][0-9]*/found some/'; }
+decoys='environ: opened, found some
+cmdline: opened, found some
+descriptors: opened, found 0
+maps: opened, found 0
+memory: opened, found some
+files: opened, found some
+kernel: opened, found 0
+runtime: nothing opened, found 0'
+nothing=${decoys//some/0}
+hunt ""
+is "$(of c)" 1000 "an agent hunts for tokens"
+is "$(seen a)" "$decoys" "it finds a decoy in environment, arguments, memory and, in base64, a file"
+is "$(of b)" "$nothing" "and no token of the launch, raw or base64; of the runtime nothing opens"
+is "$(of d)" "$nothing" "nor after a reconnect"
+
+mkdir "$work/rootly"
+cp "$NACRE_BIN/../e2e/root/nacre-guest" "$work/rootly/"
+"$NACRE_BIN/../../tools/mkcpio" "$top/initramfs/files" "$work/rootly" >"$work/rootly.cpio"
+guest <<'END'
+launch dir=/work uid=0 -- sleep 1000
+wait ready
+END
+like "$out" "failed stage=confine .*=0 cannot be the agent.s" "an agent is never root"
+blank "$work/disk"
+hunt "uid=0 gid=0" "$work/rootly.cpio"
+is "$(of c)" 0 "root without capabilities, in a guest that lets it, hunts for tokens"
+is "$(seen a)" "$decoys" "it finds the decoy"
+is "$(of b)" "$nothing" "and no token; of the runtime nothing opens"
+is "$(of d)" "$nothing" "nor after a reconnect"

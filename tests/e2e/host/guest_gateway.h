@@ -79,6 +79,7 @@ static struct host {
 	int64_t launch_us;
 	int64_t launch_vmm_us;
 	char *launch[WORDS];
+	char secret[64]; /* before every token */
 	size_t launch_n;
 	char launch_line[LINE];
 } host;
@@ -177,14 +178,17 @@ send_attach(struct stream *s, const nacre_session_v1_AttachDown *d)
 static void
 fill_tokens(nacre_session_v1_Tokens *t)
 {
-	static char gateway[64];
-	static char sandbox[64];
-	static char door[64];
+	static char gateway[128];
+	static char sandbox[128];
+	static char door[128];
 
 	host.token_n++;
-	(void)text_fmt(gateway, sizeof(gateway), "gateway-%u", host.token_n);
-	(void)text_fmt(sandbox, sizeof(sandbox), "sandbox-%u", host.token_n);
-	(void)text_fmt(door, sizeof(door), "door-%u", host.token_n);
+	(void)text_fmt(gateway, sizeof(gateway), "%sgateway-%u", host.secret,
+	    host.token_n);
+	(void)text_fmt(sandbox, sizeof(sandbox), "%ssandbox-%u", host.secret,
+	    host.token_n);
+	(void)text_fmt(door, sizeof(door), "%sdoor-%u", host.secret,
+	    host.token_n);
 	t->gateway = gateway;
 	t->sandbox = sandbox;
 	t->door = door;
@@ -299,6 +303,11 @@ send_bundle(void)
 			b->tmpfs = true;
 		if (option(w, "uid"))
 			b->uid = (uint32_t)number(option(w, "uid"));
+		if (option(w, "gid"))
+			b->gid = (uint32_t)number(option(w, "gid"));
+		if (option(w, "secret"))
+			(void)text_copy(host.secret, sizeof(host.secret),
+			    span_str(option(w, "secret")));
 		if (option(w, "pids"))
 			b->pids_max = (uint32_t)number(option(w, "pids"));
 		if (option(w, "life"))
@@ -716,11 +725,13 @@ gateway_open(void *owner, struct rpc_link *l, struct rpc_call *c,
     const struct rpc_request *r)
 {
 	struct fault f = { 0 };
+	char bearer[96];
 
 	(void)owner;
 	(void)l;
-	if (host.launched_once &&
-	    !span_starts(r->authorization, "Bearer gateway-"))
+	(void)text_fmt(bearer, sizeof(bearer), "Bearer %sgateway-",
+	    host.secret);
+	if (host.launched_once && !span_starts(r->authorization, bearer))
 		printf("no token on a call\n");
 	if (span_is(r->path, "/nacre.session.v1.Session/Session")) {
 		host.session = c;

@@ -8,7 +8,8 @@
  *   guest_host VMLINUX INITRAMFS IMAGE DISK|- MEMORY TSC_KHZ
  *
  *   rehearse                    one rehearsal; must come first
- *   launch [KEY=VALUE...] -- ARGV...   uid, tmpfs, memory, pids, no_main, dir
+ *   launch [KEY=VALUE...] -- ARGV...   uid, gid, tmpfs, memory, pids, no_main,
+ *                               dir, ro, rw, best_effort, secret (of tokens)
  *   exec ID [tty|timeout=MS|in=TEXT|open|dir=D]... -- ARGV...
  *   input ID TEXT | end ID | signal ID N | size ID COLS ROWS | cancel ID
  *   put ID PATH NAME FILE | get ID PATH | get ID PATH > FILE
