@@ -23,21 +23,26 @@ import_message(struct client_stream *s, struct span message)
 	struct import *im = s->owner;
 	nacre_v1_ImportImageEvent e = nacre_v1_ImportImageEvent_init_zero;
 	struct cli *c = s->client->cli;
+	struct arena a;
 	char size[32];
+	bool rc;
 
-	if (WIRE_DECODE(nacre_v1_ImportImageEvent, &e, message, &c->arena,
-		&s->fault) != 0)
-		return false;
-	if (e.has_image) {
-		im->last = e;
-		im->done = true;
-		return true;
+	arena_init(&a, LIMIT_MESSAGE);
+	rc = WIRE_DECODE(nacre_v1_ImportImageEvent, &e, message, &a,
+		 &s->fault) == 0;
+	if (rc && !e.has_image) {
+		cli_bytes(e.bytes, size);
+		(void)snprintf(im->doing, sizeof(im->doing),
+		    "importing '%s': %.64s, %s, %llu entries", im->name,
+		    cli_text(e.phase), size, (unsigned long long)e.entries);
 	}
-	cli_bytes(e.bytes, size);
-	(void)snprintf(im->doing, sizeof(im->doing),
-	    "importing '%s': %s, %s, %llu entries", im->name, cli_text(e.phase),
-	    size, (unsigned long long)e.entries);
-	return true;
+	arena_release(&a);
+	if (!rc || !e.has_image)
+		return rc;
+	/* It outlives this call, unlike what an import tells on its way. */
+	im->done = WIRE_DECODE(nacre_v1_ImportImageEvent, &im->last, message,
+		       &c->arena, &s->fault) == 0;
+	return im->done;
 }
 
 static void

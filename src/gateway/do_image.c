@@ -217,7 +217,7 @@ take_error(struct import *im, const struct json_value *error)
 }
 
 static void
-tell_progress(struct import *im, const struct json_value *v)
+tell_progress(struct import *im, const struct json_value *v, struct arena *a)
 {
 	nacre_v1_ImportImageEvent e = nacre_v1_ImportImageEvent_init_zero;
 	struct fault ignored = { 0 };
@@ -228,7 +228,8 @@ tell_progress(struct import *im, const struct json_value *v)
 	    rpc_room(im->call->rpc) == 0 ||
 	    !json_cstr(json_get(v, "phase"), &phase))
 		return;
-	e.phase = arena_str(&im->call->arena, span_str(phase));
+	/* Not in the call's arena: a long import tells much. */
+	e.phase = arena_str(a, span_str(phase));
 	(void)!json_uint(json_get(v, "bytes"), INT64_MAX, &e.bytes);
 	(void)!json_uint(json_get(v, "entries"), INT64_MAX, &e.entries);
 	if (e.phase == NULL ||
@@ -252,7 +253,7 @@ take_line(struct import *im, struct span line)
 	else if (json_get(v, "image") != NULL)
 		im->done = true;
 	else
-		tell_progress(im, v);
+		tell_progress(im, v, &a);
 	arena_release(&a);
 }
 
@@ -411,19 +412,17 @@ start(struct import *im, const nacre_v1_ImportImageRequest *ask,
 		fd_close(&ends[0]);
 		return fault_sys(f, "cannot start an import");
 	}
-	if (fd_nonblock(ends[0], f) < 0 ||
-	    loop_watch(im->g->loop, &im->out, ends[0], LOOP_IN, f) < 0) {
-		fd_close(&ends[0]);
-		(void)kill(pid, SIGKILL);
-		return -1;
+	if (fd_nonblock(ends[0], f) == 0 &&
+	    loop_watch(im->g->loop, &im->out, ends[0], LOOP_IN, f) == 0) {
+		if (loop_child(im->g->loop, &im->child, pid, f) == 0)
+			return 0;
+		loop_unwatch(&im->out);
 	}
-	if (loop_child(im->g->loop, &im->child, pid, f) < 0) {
-		(void)kill(pid, SIGKILL);
-		im->exited = true;
-		im->fault = *f;
-		return 0; /* its output ends, and so does this */
-	}
-	return 0;
+	/* Nobody would hear of its end: it ends here. */
+	fd_close(&ends[0]);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	return -1;
 }
 
 void

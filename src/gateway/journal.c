@@ -154,6 +154,21 @@ journal_close(struct journal *j)
 	j->is_open = false;
 }
 
+/* Also after a rotation that could not be ended: nothing is lost by it. */
+static int
+reopen(const struct gateway *g, struct journal *j, struct fault *f)
+{
+	uint64_t end = j->end;
+
+	if (open_log(g, j->id, "log", O_RDWR | O_CREAT, &j->fd, f) < 0)
+		return -1;
+	j->is_open = true;
+	if (scan(j->fd, j->launch, &j->size, &end, f) == 0)
+		return 0;
+	journal_close(j);
+	return -1;
+}
+
 static int
 rotate(const struct gateway *g, struct journal *j, struct fault *f)
 {
@@ -166,11 +181,7 @@ rotate(const struct gateway *g, struct journal *j, struct fault *f)
 	if (rename(from, to) < 0)
 		return fault_sys(f, "cannot rename '%s'", from);
 	journal_close(j);
-	if (open_log(g, j->id, "log", O_RDWR | O_CREAT, &j->fd, f) < 0)
-		return -1;
-	j->is_open = true;
-	j->size = 0;
-	return 0;
+	return reopen(g, j, f);
 }
 
 static int
@@ -194,6 +205,8 @@ journal_append(const struct gateway *g, struct journal *j,
 
 	if (r->data.len > JOURNAL_DATA)
 		return fault_set(f, FAULT_INVALID, "a log chunk is too long");
+	if (r->offset > INT64_MAX)
+		return fault_field(f, "offset", "is no place in a log");
 	if (j->end > r->offset) {
 		uint64_t known = j->end - r->offset;
 
@@ -203,6 +216,8 @@ journal_append(const struct gateway *g, struct journal *j,
 		rest.data = span_from(r->data, (size_t)known);
 	}
 	rest.launch = j->launch;
+	if (!j->is_open && reopen(g, j, f) < 0)
+		return -1;
 	if (j->size + JOURNAL_HEAD + rest.data.len > JOURNAL_SEGMENT &&
 	    j->size > 0 && rotate(g, j, f) < 0)
 		return -1;

@@ -74,6 +74,22 @@ print("whole" if rows > 10 else rows)
 P
 )" whole "the chain of the record holds, row by row"
 
+# An import that has much to tell comes to its end.
+mkdir "$work/bin"
+cp "$NACRE_BIN/nacre" "$NACRE_BIN/nacre-gateway" "$NACRE_BIN/nacre-keeper" "$work/bin"
+cat >"$work/bin/nacre-image" <<I
+#!/bin/sh
+awk 'BEGIN { p = "x"; while (length(p) < 4096) p = p p; for (i = 0; i < 6000; i++) printf "{\\"phase\\":\\"%s\\",\\"bytes\\":%d}\\n", p, i }'
+exec "$NACRE_BIN/nacre-image" "\$@"
+I
+chmod +x "$work/bin/nacre-image"
+"$work/bin/nacre" gateway start >/dev/null
+run timeout 60 nacre image import talks "$work/tiny" -o json
+is "$code" 0 "an import that tells 24 MiB of progress ends well"
+ok $((! $(nacre image list | grep -c '^talks'))) "and its image is there"
+nacre image delete talks >/dev/null
+nacre gateway stop >/dev/null
+
 # A keeper is the process behind its socket, whatever number it gives.
 protoc -I"$top/proto" --python_out="$work" "$top/proto/nacre_keeper.proto"
 mkfifo "$work/said"

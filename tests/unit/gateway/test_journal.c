@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log of a sandbox: appended once, read as lines, bounded, never torn. */
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
@@ -259,6 +260,62 @@ long_lines_and_odd_bytes_become_text(void **state)
 	journal_reader_release(&r);
 }
 
+static int
+try_append(uint64_t offset, const char *s)
+{
+	const struct journal_record r = {
+		.offset = offset,
+		.time_ms = 1000,
+		.data = span_str(s),
+	};
+
+	fault_clear(&fault);
+	return journal_append(&gateway, &journal, &r, &fault);
+}
+
+static void
+it_goes_on_after_a_rotation_that_failed(void **state)
+{
+	struct journal_reader r;
+	struct rlimit all;
+	struct rlimit few;
+	char line[1024];
+	uint64_t at = 0;
+	int failed = 0;
+
+	(void)state;
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 2] = '\n';
+	line[sizeof(line) - 1] = '\0';
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = all;
+	few.rlim_cur = (rlim_t)journal.fd; /* its place cannot be had again */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (int i = 0; i < 600 && failed == 0; i++) {
+		failed = try_append(at, line);
+		at += failed == 0 ? strlen(line) : 0;
+	}
+	assert_int_equal(failed, -1);
+	assert_int_equal(try_append(at, line), -1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	append(at, line, false);
+	append(at + strlen(line), "last\n", false);
+	journal_reader_init(&r, ID);
+	read_all(&r, false);
+	assert_int_equal(lines, at / strlen(line) + 2);
+	journal_reader_release(&r);
+}
+
+static void
+an_offset_that_is_no_place_is_refused(void **state)
+{
+	(void)state;
+	append(0, "one\n", false);
+	assert_int_equal(try_append(UINT64_MAX - 1, "over\n"), -1);
+	assert_int_equal(fault.code, FAULT_INVALID);
+	assert_int_equal(journal.end, 4);
+}
+
 /* Bytes that this process has read so far. */
 static uint64_t
 bytes_read(void)
@@ -351,6 +408,10 @@ main(void)
 		    it_is_bounded_and_readers_are_lapped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    long_lines_and_odd_bytes_become_text, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    it_goes_on_after_a_rotation_that_failed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    an_offset_that_is_no_place_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_follower_reads_only_what_is_new, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_tail_is_bounded_by_bytes_too,
