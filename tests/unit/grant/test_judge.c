@@ -335,6 +335,27 @@ a_hint_names_the_command_that_helps(void **state)
 }
 
 static void
+a_dead_grant_says_when_it_died(void **state)
+{
+	struct world w;
+	struct grant_ask ask = { &w.tree, &w.caller, now };
+	struct grant_child c = { .parent = 0, .kind = GRANT_AGENT };
+	struct grant_refusal r;
+
+	(void)state;
+	world_init(&w);
+	set_caller(&w, "lead");
+	set_grant(&w, SPAN_LIT("revoked"));
+	assert_int_equal(grant_may_create(&ask, &c, &r), -1);
+	assert_int_equal(r.at_ms, now.wall_ms - 1000);
+	world_init(&w);
+	set_caller(&w, "lead");
+	set_grant(&w, SPAN_LIT("expired"));
+	assert_int_equal(grant_may_create(&ask, &c, &r), -1);
+	assert_int_equal(r.at_ms, now.wall_ms);
+}
+
+static void
 a_grant_dies_by_either_clock_and_stays_dead(void **state)
 {
 	struct world w;
@@ -467,6 +488,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_question_has_its_answer),
 		cmocka_unit_test(a_hint_names_the_command_that_helps),
+		cmocka_unit_test(a_dead_grant_says_when_it_died),
 		cmocka_unit_test(a_grant_dies_by_either_clock_and_stays_dead),
 		cmocka_unit_test(a_dead_grant_keeps_how_it_died),
 		cmocka_unit_test(an_update_changes_what_it_names),

@@ -171,6 +171,28 @@ one_that_is_cancelled_leaves(void **state)
 }
 
 static void
+lines_stay_apart(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= GRANT_QUEUE_WAITING; i++)
+		join(7, i, 10);
+	join(8, 100, 20);
+	assert_true(grant_queue_leave(&q, 7, 16));
+	for (uint64_t i = 1; i <= 4; i++) {
+		expect_next(7, i);
+		if (i == 1)
+			expect_next(8, 100);
+	}
+	for (uint64_t i = 5; i <= GRANT_QUEUE_WAITING; i++) {
+		if (i == 16)
+			continue;
+		grant_queue_done(&q, 7);
+		expect_next(7, i);
+	}
+	expect_none();
+}
+
+static void
 places_of_trees_are_given_back(void **state)
 {
 	struct grant_refusal r;
@@ -207,6 +229,7 @@ main(void)
 		cmocka_unit_test_setup(a_stopped_parent_takes_its_own_out,
 		    start),
 		cmocka_unit_test_setup(one_that_is_cancelled_leaves, start),
+		cmocka_unit_test_setup(lines_stay_apart, start),
 		cmocka_unit_test_setup(places_of_trees_are_given_back, start),
 	};
 
