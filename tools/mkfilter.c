@@ -56,9 +56,6 @@ struct row {
 static const struct row agent[] = {
 #include "confine/syscalls.def"
 };
-static const struct row notify[] = {
-#include "confine/notify.def"
-};
 static const struct row sandbox[] = {
 #include "confine/sandbox.def"
 };
@@ -164,11 +161,6 @@ main(void)
 	(void)puts("#include <linux/filter.h>");
 	deny(ctx, agent, NELEM(agent));
 	finish(ctx, "agent");
-	ctx = begin(SCMP_ACT_ALLOW);
-	deny(ctx, agent, NELEM(agent));
-	for (size_t i = 0; i < NELEM(notify); i++)
-		add_row(ctx, &notify[i], SCMP_ACT_NOTIFY);
-	finish(ctx, "agent_notify");
 	ctx = begin(SCMP_ACT_ALLOW);
 	deny(ctx, sandbox, NELEM(sandbox));
 	finish(ctx, "sandbox");

@@ -23,9 +23,7 @@
 #define AT(p) ((long)(intptr_t)(p))
 
 enum {
-	ABI_LEAST = 3,              /* truncate */
-	FLAG_NEW_LISTENER = 1 << 3, /* linux/seccomp.h of 6.12 */
-	FLAG_WAIT_KILLABLE_RECV = 1 << 5,
+	ABI_LEAST = 3, /* truncate */
 };
 
 /* struct sock_fprog, with the const that its call keeps. */
@@ -36,29 +34,20 @@ struct filter {
 
 struct confine_agent {
 	struct confine_program jail; /* the ruleset of it */
-	struct filter filter;
 	size_t rules;
-	unsigned filter_flags;
 };
 
 struct confine_agent *
-confine_agent_new(unsigned flags, struct fault *f)
+confine_agent_new(struct fault *f)
 {
 	struct confine_agent *a = must_alloc(sizeof(*a));
-	bool notify = flags & CONFINE_AGENT_NOTIFY;
 
 	a->jail.ruleset = -1;
-	a->filter = notify
-	    ? (struct filter){ NELEM(filter_agent_notify), filter_agent_notify }
-	    : (struct filter){ NELEM(filter_agent), filter_agent };
-	if (notify)
-		a->filter_flags = FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE_RECV;
-	if (confine_landlock_abi() < ABI_LEAST) {
+	if (confine_landlock_abi() < ABI_LEAST)
 		(void)fault_set(f, FAULT_UNIMPLEMENTED,
 		    "the kernel's landlock is older than ABI %d", ABI_LEAST);
-	} else if (confine_landlock(&a->jail, NULL, 0, false, f) == 0) {
+	else if (confine_landlock(&a->jail, NULL, 0, false, f) == 0)
 		return a;
-	}
 	confine_agent_free(a);
 	return NULL;
 }
@@ -90,39 +79,34 @@ confine_agent_free(struct confine_agent *a)
 
 /* The result as the kernel gives it: -errno. */
 BARE static long
-bare(long number, long a, long b, long c, long d, long e)
+bare(long number, long a, long b, long c)
 {
-	register long fourth __asm__("r10") = d;
-	register long fifth __asm__("r8") = e;
+	register long none __asm__("r10") = 0;
+	register long last __asm__("r8") = 0;
 	long r;
 
 	__asm__ volatile("syscall"
 			 : "=a"(r)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth),
-			 "r"(fifth)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(none),
+			 "r"(last)
 			 : "rcx", "r11", "memory");
 	return r;
 }
 
 BARE int
-confine_agent_apply(const struct confine_agent *a, int *listener)
+confine_agent_apply(const struct confine_agent *a)
 {
+	const struct filter filter = { NELEM(filter_agent), filter_agent };
 	long r;
 
 	if (a->rules == 0)
 		return -EINVAL;
-	r = bare(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	r = bare(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0);
 	if (r == 0)
-		r = bare(CONFINE_CALL_RESTRICT_SELF, a->jail.ruleset, 0, 0, 0,
-		    0);
+		r = bare(CONFINE_CALL_RESTRICT_SELF, a->jail.ruleset, 0, 0);
 	if (r == 0)
-		r = bare(SYS_seccomp, SECCOMP_SET_MODE_FILTER, a->filter_flags,
-		    AT(&a->filter), 0, 0);
-	if (r < 0)
-		return (int)r;
-	if (listener)
-		*listener = a->filter_flags ? (int)r : -1;
-	return 0;
+		r = bare(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, AT(&filter));
+	return (int)r;
 }
 
 static int

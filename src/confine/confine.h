@@ -75,24 +75,15 @@ int confine_program_abi(const struct confine_program *p);
  * before its exec, after it has become the agent (the filter refuses that).
  */
 struct confine_agent;
-enum confine_agent_flags {
-	/* The calls of notify.def wait for the holder of a listener. */
-	CONFINE_AGENT_NOTIFY = 1 << 0,
-};
 /* UNIMPLEMENTED when the kernel's Landlock cannot hold truncate (ABI 3). */
-struct confine_agent *confine_agent_new(unsigned flags,
-    struct fault *f) MUST_CHECK;
+struct confine_agent *confine_agent_new(struct fault *f) MUST_CHECK;
 /* What fd (O_PATH, borrowed) is open on, and below when it is a folder. Opened
  * by one who may: the agent's own eyes do not count. */
 int confine_agent_allow(struct confine_agent *a, int fd, unsigned rights,
     struct fault *f) MUST_CHECK;
-/*
- * Bare. no_new_privs, then Landlock, then seccomp. With NOTIFY *listener is a
- * new descriptor of the caller, close-on-exec; its holder must answer from now
- * on (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV is set). Without, it is -1 and
- * may be NULL. -EINVAL when nothing was allowed: an empty jail is a mistake.
- */
-int confine_agent_apply(const struct confine_agent *a, int *listener);
+/* Bare. no_new_privs, then Landlock, then seccomp. -EINVAL when nothing was
+ * allowed: an empty jail is a mistake. */
+int confine_agent_apply(const struct confine_agent *a);
 int confine_agent_abi(const struct confine_agent *a);
 void confine_agent_free(struct confine_agent *a); /* NULL is fine */
 

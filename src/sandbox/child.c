@@ -131,7 +131,7 @@ child_confine(const struct child_plan *p, int32_t *stage)
 	r = raw(SYS_chdir, AT(p->workdir), 0, 0, 0);
 	*stage = r == 0 && p->jail ? CHILD_RIGHTS : CHILD_WORKDIR;
 	if (r == 0 && p->jail)
-		r = confine_agent_apply(p->jail, NULL);
+		r = confine_agent_apply(p->jail);
 	return (int)r;
 }
 

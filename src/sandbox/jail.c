@@ -149,7 +149,7 @@ jail_make(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
 {
 	with_fd root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	sb->jail = confine_agent_new(0, f);
+	sb->jail = confine_agent_new(f);
 	if (!sb->jail)
 		return -1;
 	if (root < 0)
