@@ -64,8 +64,8 @@ static int
 own_grant(const struct grant_ask *ask, struct grant_refusal *r)
 {
 	if (!grant_sees(ask, ask->caller->node))
-		return refuse_not_found(r);
-	return ask->tree->grant ? 0 : refuse_no_grant(r, ask->tree);
+		return grant_refuse_not_found(r);
+	return ask->tree->grant ? 0 : grant_refuse_no_grant(r, ask->tree);
 }
 
 int
@@ -79,13 +79,13 @@ grant_may_act(const struct grant_ask *ask, enum grant_act act, uint32_t node,
 	if (ask->caller->is_sandbox && act == GRANT_ACT_GET)
 		return own_grant(ask, r);
 	if (ask->caller->is_sandbox)
-		return refuse_why(r, GRANT_WHY_SCOPE,
+		return grant_refuse_why(r, GRANT_WHY_SCOPE,
 		    "no sandbox may set or change a grant",
 		    "ask the user; get_grant shows what is left");
 	if (!grant_sees(ask, node))
-		return refuse_not_found(r);
+		return grant_refuse_not_found(r);
 	if (changes && !ask->caller->may_grant)
-		return refuse_why(r, GRANT_WHY_SCOPE,
+		return grant_refuse_why(r, GRANT_WHY_SCOPE,
 		    "this token lacks the scope grant:write",
 		    "ask the user to do it, or for a token made with "
 		    "--scope grant:write");
@@ -98,7 +98,7 @@ grant_may_act(const struct grant_ask *ask, enum grant_act act, uint32_t node,
 	if (!t->grant && act != GRANT_ACT_LIST)
 		return refuse_none(r, t);
 	if (act == GRANT_ACT_UPDATE && state != GRANT_LIVE)
-		return refuse_dead(r, t, state);
+		return grant_refuse_dead(r, t, state);
 	return 0;
 }
 

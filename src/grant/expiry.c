@@ -130,7 +130,8 @@ zone_parse(struct span s, size_t at, int64_t *secs)
 	return true;
 }
 
-bool
+/* Milliseconds since the epoch; false when it is no RFC 3339. */
+static bool
 rfc3339_parse(struct span s, int64_t *ms)
 {
 	int64_t days;
@@ -168,7 +169,7 @@ span_parse(struct span s, int64_t *secs)
 }
 
 int
-expiry_parse(struct span s, int64_t wall_ms, int64_t *ms, struct fault *f)
+grant_expiry_parse(struct span s, int64_t wall_ms, int64_t *ms, struct fault *f)
 {
 	int64_t end;
 	int64_t secs;

@@ -19,28 +19,26 @@ enum {
 	QUEUE_FULL_MS = 1000, /* about the time of a start */
 };
 
-/* Milliseconds since the epoch of RFC 3339 text; false when it is none. */
-bool rfc3339_parse(struct span s, int64_t *ms);
 /* The end of a grant as a user writes it; INVALID names "expires". */
-int expiry_parse(struct span s, int64_t wall_ms, int64_t *ms,
+int grant_expiry_parse(struct span s, int64_t wall_ms, int64_t *ms,
     struct fault *f) MUST_CHECK;
 /* PATH or PATH@sha256:HEX; INVALID names field. */
-int program_parse(struct span s, const char *field, struct grant_program *p,
-    struct fault *f) MUST_CHECK;
+int grant_program_parse(struct span s, const char *field,
+    struct grant_program *p, struct fault *f) MUST_CHECK;
 
 /* Refusals that several questions share. Each returns -1. */
-int refuse_not_found(struct grant_refusal *r);
-int refuse_not_ready(struct grant_refusal *r, const struct grant_node *n);
-int refuse_no_grant(struct grant_refusal *r, const struct grant_tree *t);
-int refuse_dead(struct grant_refusal *r, const struct grant_tree *t,
+int grant_refuse_not_found(struct grant_refusal *r);
+int grant_refuse_not_ready(struct grant_refusal *r, const struct grant_node *n);
+int grant_refuse_no_grant(struct grant_refusal *r, const struct grant_tree *t);
+int grant_refuse_dead(struct grant_refusal *r, const struct grant_tree *t,
     enum grant_state state);
-int refuse_why(struct grant_refusal *r, enum grant_why why, const char *message,
-    const char *hint);
-int refuse_limit(struct grant_refusal *r, const struct grant_tree *t,
+int grant_refuse_why(struct grant_refusal *r, enum grant_why why,
+    const char *message, const char *hint);
+int grant_refuse_limit(struct grant_refusal *r, const struct grant_tree *t,
     enum grant_limit l, uint32_t used);
-int refuse_retry(struct grant_refusal *r, enum grant_code code, int64_t ms,
-    const char *message);
-int refuse_queue_full(struct grant_refusal *r);
+int grant_refuse_retry(struct grant_refusal *r, enum grant_code code,
+    int64_t ms, const char *message);
+int grant_refuse_queue_full(struct grant_refusal *r);
 
 /* The grant lets something start now. */
 int grant_is_usable(const struct grant_ask *ask,

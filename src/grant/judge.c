@@ -34,9 +34,9 @@ grant_is_usable(const struct grant_ask *ask, struct grant_refusal *r)
 	enum grant_state state;
 
 	if (!g)
-		return refuse_no_grant(r, ask->tree);
+		return grant_refuse_no_grant(r, ask->tree);
 	state = grant_state_at(g, ask->now);
-	return state == GRANT_LIVE ? 0 : refuse_dead(r, ask->tree, state);
+	return state == GRANT_LIVE ? 0 : grant_refuse_dead(r, ask->tree, state);
 }
 
 /* --- a call */
@@ -49,7 +49,8 @@ pay(struct grant_bucket *const *b, size_t n, int64_t mono_ms,
 
 	if (wait == 0)
 		return 0;
-	return refuse_retry(r, GRANT_RATE_LIMITED, wait, "too many calls");
+	return grant_refuse_retry(r, GRANT_RATE_LIMITED, wait,
+	    "too many calls");
 }
 
 static int
@@ -83,7 +84,7 @@ grant_may_call(const struct grant_ask *ask, const struct grant_evidence *e,
 	if (!ask->caller->is_sandbox)
 		return pay(&rates->user, 1, now, r);
 	if (!grant_sees(ask, ask->caller->node))
-		return refuse_not_found(r);
+		return grant_refuse_not_found(r);
 	if (!e)
 		e = &nothing;
 	m = g ? grant_program_match(g->programs, g->programs_n, e)
@@ -92,7 +93,8 @@ grant_may_call(const struct grant_ask *ask, const struct grant_evidence *e,
 		return pay(inside, NELEM(inside), now, r);
 	if (pay(&rates->outside, 1, now, r) < 0)
 		return -1;
-	return g ? refuse_program(r, g, e, m) : refuse_no_grant(r, ask->tree);
+	return g ? refuse_program(r, g, e, m)
+		 : grant_refuse_no_grant(r, ask->tree);
 }
 
 /* --- what is there already */
@@ -102,15 +104,15 @@ static int
 own_child(const struct grant_ask *ask, uint32_t node, struct grant_refusal *r)
 {
 	if (!grant_sees(ask, node))
-		return refuse_not_found(r);
+		return grant_refuse_not_found(r);
 	if (!ask->caller->is_sandbox)
 		return 0;
 	if (node == ask->caller->node)
-		return refuse_why(r, GRANT_WHY_SELF,
+		return grant_refuse_why(r, GRANT_WHY_SELF,
 		    "a sandbox cannot ask this of itself",
 		    "name a child; here, just do it");
 	if (node_of(ask, node)->parent != ask->caller->node)
-		return refuse_why(r, GRANT_WHY_SCOPE,
+		return grant_refuse_why(r, GRANT_WHY_SCOPE,
 		    "only its own parent may ask this of a sandbox",
 		    "let the sandbox between do it");
 	return 0;
@@ -120,7 +122,7 @@ int
 grant_may_see(const struct grant_ask *ask, uint32_t node,
     struct grant_refusal *r)
 {
-	return grant_sees(ask, node) ? 0 : refuse_not_found(r);
+	return grant_sees(ask, node) ? 0 : grant_refuse_not_found(r);
 }
 
 int
@@ -128,9 +130,9 @@ grant_may_stop(const struct grant_ask *ask, uint32_t node,
     struct grant_refusal *r)
 {
 	if (!grant_sees(ask, node))
-		return refuse_not_found(r);
+		return grant_refuse_not_found(r);
 	if (ask->caller->is_sandbox && node == ask->caller->node)
-		return refuse_why(r, GRANT_WHY_SELF,
+		return grant_refuse_why(r, GRANT_WHY_SELF,
 		    "a sandbox cannot stop or delete itself",
 		    "end your main process instead");
 	return 0;
@@ -147,13 +149,13 @@ grant_may_exec(const struct grant_ask *ask, uint32_t node, bool *must_start,
 		return -1;
 	n = node_of(ask, node);
 	if (ask->caller->is_sandbox && n->kind != GRANT_TOOL)
-		return refuse_why(r, GRANT_WHY_KIND,
+		return grant_refuse_why(r, GRANT_WHY_KIND,
 		    "an agent child runs its own command only",
 		    "create a child of kind tool to run commands in");
 	if (n->life == GRANT_RUNNING)
 		return 0;
 	if (n->life != GRANT_STOPPED || n->kind != GRANT_TOOL)
-		return refuse_not_ready(r, n);
+		return grant_refuse_not_ready(r, n);
 	*must_start = true;
 	return 0;
 }
@@ -165,7 +167,7 @@ grant_may_get_file(const struct grant_ask *ask, uint32_t node,
 	if (own_child(ask, node, r) < 0)
 		return -1;
 	if (node_of(ask, node)->life != GRANT_RUNNING)
-		return refuse_not_ready(r, node_of(ask, node));
+		return grant_refuse_not_ready(r, node_of(ask, node));
 	return 0;
 }
 
@@ -174,9 +176,9 @@ grant_may_write_policy(const struct grant_ask *ask, uint32_t node,
     struct grant_refusal *r)
 {
 	if (!grant_sees(ask, node))
-		return refuse_not_found(r);
+		return grant_refuse_not_found(r);
 	if (ask->caller->is_sandbox)
-		return refuse_why(r, GRANT_WHY_SCOPE,
+		return grant_refuse_why(r, GRANT_WHY_SCOPE,
 		    "only a user writes the policy of a sandbox",
 		    "propose it for yourself at http://policy.local");
 	return 0;
@@ -218,22 +220,22 @@ grant_may_create(const struct grant_ask *ask, const struct grant_child *c,
 	const struct grant *g = ask->tree->grant;
 
 	if (!grant_sees(ask, c->parent))
-		return refuse_not_found(r);
+		return grant_refuse_not_found(r);
 	if (ask->caller->is_sandbox && c->parent != ask->caller->node)
-		return refuse_why(r, GRANT_WHY_SCOPE,
+		return grant_refuse_why(r, GRANT_WHY_SCOPE,
 		    "a sandbox creates children of its own only",
 		    "let the sandbox between do it");
 	if (grant_is_usable(ask, r) < 0)
 		return -1;
 	p = node_of(ask, c->parent);
 	if (p->life != GRANT_RUNNING)
-		return refuse_not_ready(r, p);
+		return grant_refuse_not_ready(r, p);
 	if (p->kind == GRANT_TOOL)
-		return refuse_why(r, GRANT_WHY_LEAF,
+		return grant_refuse_why(r, GRANT_WHY_LEAF,
 		    "a tool child has no children",
 		    "return to the agent that opened it and let it create");
 	if (c->kind == GRANT_AGENT && p->depth >= g->max[GRANT_DEPTH])
-		return refuse_limit(r, ask->tree, GRANT_DEPTH, p->depth);
+		return grant_refuse_limit(r, ask->tree, GRANT_DEPTH, p->depth);
 	return check_providers(c, r);
 }
 
@@ -247,13 +249,13 @@ grant_may_start(const struct grant_ask *ask, uint32_t node,
 		return -1;
 	n = node_of(ask, node);
 	if (n->life != GRANT_STOPPED)
-		return refuse_not_ready(r, n);
+		return grant_refuse_not_ready(r, n);
 	if (node == 0)
 		return 0;
 	if (grant_is_usable(ask, r) < 0)
 		return -1;
 	if (node_of(ask, n->parent)->life != GRANT_RUNNING)
-		return refuse_not_ready(r, node_of(ask, n->parent));
+		return grant_refuse_not_ready(r, node_of(ask, n->parent));
 	return 0;
 }
 
@@ -265,7 +267,7 @@ check_breadth(const struct grant_ask *ask, uint32_t parent,
 	uint32_t used = grant_breadth_used(ask->tree, parent);
 
 	if (used >= ask->tree->grant->max[GRANT_BREADTH])
-		return refuse_limit(r, ask->tree, GRANT_BREADTH, used);
+		return grant_refuse_limit(r, ask->tree, GRANT_BREADTH, used);
 	return 0;
 }
 
@@ -274,7 +276,7 @@ check_queue(const struct grant_queue *q, uint64_t tree, struct grant_refusal *r)
 {
 	if (!q || !grant_queue_is_full(q, tree))
 		return 0;
-	return refuse_queue_full(r);
+	return grant_refuse_queue_full(r);
 }
 
 static int
@@ -313,7 +315,8 @@ grant_may_reserve(const struct grant_ask *ask, const struct grant_child *c,
 	    check_breadth(ask, c->parent, r) < 0)
 		return -1;
 	if (g->used_total >= g->max[GRANT_TOTAL])
-		return refuse_limit(r, ask->tree, GRANT_TOTAL, g->used_total);
+		return grant_refuse_limit(r, ask->tree, GRANT_TOTAL,
+		    g->used_total);
 	p = node_of(ask, c->parent);
 	*charge = (struct grant_charge){ .parent = c->parent,
 		.depth = p->depth + (c->kind == GRANT_AGENT),
@@ -371,6 +374,6 @@ grant_may_judge_again(unsigned judged, struct grant_refusal *r)
 {
 	if (judged < GRANT_RETRIES)
 		return 0;
-	return refuse_retry(r, GRANT_BUSY, AGAIN_MS,
+	return grant_refuse_retry(r, GRANT_BUSY, AGAIN_MS,
 	    "the grant or a policy changed while this was judged");
 }

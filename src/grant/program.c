@@ -51,7 +51,7 @@ find_pin(struct span s)
 }
 
 int
-program_parse(struct span s, const char *field, struct grant_program *p,
+grant_program_parse(struct span s, const char *field, struct grant_program *p,
     struct fault *f)
 {
 	size_t pin = find_pin(s);

@@ -45,7 +45,7 @@ grant_queue_join(struct grant_queue *q, const struct grant_ticket *t,
 
 	BUG_IF(t->tree == 0 || t->start == 0);
 	if (grant_queue_is_full(q, t->tree))
-		return refuse_queue_full(r);
+		return grant_refuse_queue_full(r);
 	if (i == GRANT_QUEUE_TREES)
 		i = find(q, 0);
 	line = &q->tree[i];

@@ -94,7 +94,7 @@ grant_may_prove(struct grant_worth *w, int64_t mono_ms, struct grant_refusal *r)
 	worth_refill(w, mono_ms);
 	if (w->level > 0)
 		return 0;
-	return refuse_retry(r, GRANT_RATE_LIMITED,
+	return grant_refuse_retry(r, GRANT_RATE_LIMITED,
 	    wait_for(1 - w->level, w->steps_per_ms),
 	    "this tree has used up its time for proofs");
 }

@@ -6,14 +6,14 @@
 #include "grant/inner.h"
 
 int
-refuse_not_found(struct grant_refusal *r)
+grant_refuse_not_found(struct grant_refusal *r)
 {
 	(void)grant_refuse(r, GRANT_NOT_FOUND, "no such sandbox");
 	return grant_hint(r, "call list_sandboxes for those that you can name");
 }
 
 int
-refuse_not_ready(struct grant_refusal *r, const struct grant_node *n)
+grant_refuse_not_ready(struct grant_refusal *r, const struct grant_node *n)
 {
 	static const char *const hints[] = {
 		[GRANT_RESERVED] = "it waits for its start; ask again soon",
@@ -34,8 +34,8 @@ refuse_not_ready(struct grant_refusal *r, const struct grant_node *n)
 }
 
 int
-refuse_why(struct grant_refusal *r, enum grant_why why, const char *message,
-    const char *hint)
+grant_refuse_why(struct grant_refusal *r, enum grant_why why,
+    const char *message, const char *hint)
 {
 	(void)grant_refuse(r, GRANT_NOT_ALLOWED, "%s", message);
 	r->why = why;
@@ -43,7 +43,7 @@ refuse_why(struct grant_refusal *r, enum grant_why why, const char *message,
 }
 
 int
-refuse_no_grant(struct grant_refusal *r, const struct grant_tree *t)
+grant_refuse_no_grant(struct grant_refusal *r, const struct grant_tree *t)
 {
 	(void)grant_refuse(r, GRANT_NOT_ALLOWED,
 	    "the sandboxes of '%.*s' have no grant", SHOWN(t->node[0].name));
@@ -55,7 +55,7 @@ refuse_no_grant(struct grant_refusal *r, const struct grant_tree *t)
 }
 
 int
-refuse_dead(struct grant_refusal *r, const struct grant_tree *t,
+grant_refuse_dead(struct grant_refusal *r, const struct grant_tree *t,
     enum grant_state state)
 {
 	bool revoked = state != GRANT_DEAD_EXPIRED;
@@ -73,7 +73,7 @@ refuse_dead(struct grant_refusal *r, const struct grant_tree *t,
 }
 
 int
-refuse_limit(struct grant_refusal *r, const struct grant_tree *t,
+grant_refuse_limit(struct grant_refusal *r, const struct grant_tree *t,
     enum grant_limit l, uint32_t used)
 {
 	static const char *const instead[] = {
@@ -97,7 +97,7 @@ refuse_limit(struct grant_refusal *r, const struct grant_tree *t,
 }
 
 int
-refuse_retry(struct grant_refusal *r, enum grant_code code, int64_t ms,
+grant_refuse_retry(struct grant_refusal *r, enum grant_code code, int64_t ms,
     const char *message)
 {
 	(void)grant_refuse(r, code, "%s", message);
@@ -107,8 +107,8 @@ refuse_retry(struct grant_refusal *r, enum grant_code code, int64_t ms,
 }
 
 int
-refuse_queue_full(struct grant_refusal *r)
+grant_refuse_queue_full(struct grant_refusal *r)
 {
-	return refuse_retry(r, GRANT_BUSY, QUEUE_FULL_MS,
+	return grant_refuse_retry(r, GRANT_BUSY, QUEUE_FULL_MS,
 	    "too many starts wait in this tree");
 }

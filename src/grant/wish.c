@@ -50,7 +50,7 @@ int
 grant_wish_expires(struct grant_wish *w, struct span text, int64_t wall_ms,
     struct fault *f)
 {
-	if (expiry_parse(text, wall_ms, &w->expires_ms, f) < 0)
+	if (grant_expiry_parse(text, wall_ms, &w->expires_ms, f) < 0)
 		return -1;
 	w->has_expiry = true;
 	return 0;
@@ -65,7 +65,8 @@ grant_wish_program(struct grant_wish *w, struct span text, struct fault *f)
 	if (w->programs_n == GRANT_PROGRAMS)
 		return fault_field(f, "programs", "over %d programs",
 		    GRANT_PROGRAMS);
-	if (program_parse(text, field, &w->programs[w->programs_n], f) < 0)
+	if (grant_program_parse(text, field, &w->programs[w->programs_n], f) <
+	    0)
 		return -1;
 	w->programs_n++;
 	return 0;
