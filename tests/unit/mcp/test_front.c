@@ -139,6 +139,9 @@ a_large_body_is_refused_before_and_after(void **state)
 	    span_of(arena_get(&arena, MCP_BODY + 1), MCP_BODY + 1);
 	mcp_decide(&peer.request, &arena, &d);
 	assert_int_equal(d.answer.status, 413);
+	peer.request.body.len = MCP_BODY;
+	mcp_decide(&peer.request, &arena, &d);
+	assert_int_equal(d.answer.status, 400);
 }
 
 static void

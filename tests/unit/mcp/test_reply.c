@@ -101,6 +101,20 @@ progress_only_grows_and_not_too_often(void **state)
 }
 
 static void
+a_total_that_is_not_known_is_not_told(void **state)
+{
+	struct mcp_progress p = { .done = 3 };
+
+	(void)state;
+	assert_int_not_equal(mcp_reply_progress(&reply, 1000, &p, &head, &out),
+	    0);
+	assert_true(span_is(buf_span(&out),
+	    "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":"
+	    "\"notifications/progress\",\"params\":{\"progressToken\":0,"
+	    "\"progress\":3}}\n\n"));
+}
+
+static void
 who_asked_for_no_progress_has_none(void **state)
 {
 	(void)state;
@@ -247,6 +261,7 @@ main(void)
 		T(a_quick_call_is_json),
 		T(progress_opens_the_stream),
 		T(progress_only_grows_and_not_too_often),
+		T(a_total_that_is_not_known_is_not_told),
 		T(who_asked_for_no_progress_has_none),
 		T(who_takes_no_stream_waits),
 		T(who_takes_nothing_else_has_one_event),

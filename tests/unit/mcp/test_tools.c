@@ -169,6 +169,74 @@ an_extra_tool_is_listed_first(void **state)
 	assert_false(lists(parsed(s.listed[0]), "x"));
 }
 
+/* The lists as they were agreed on, a tool a line: a change is to be meant. */
+static void
+list_is(enum mcp_side side, const char *path)
+{
+	static char line[16384];
+	FILE *file = fopen(path, "r");
+	const struct json_value *t = json_first(listed(side));
+
+	assert_non_null(file);
+	for (; fgets(line, sizeof(line), file); t = json_next(t)) {
+		line[strcspn(line, "\n")] = '\0';
+		assert_non_null(t);
+		if (!span_is(t->raw, line))
+			fail_msg("%s: %.*s", path, (int)t->raw.len,
+			    (const char *)t->raw.ptr);
+	}
+	assert_null(t);
+	(void)fclose(file);
+}
+
+static void
+lists_are_as_agreed(void **state)
+{
+	(void)state;
+	list_is(MCP_SANDBOX, TEST_DATA "/mcp/tools-sandbox.jsonl");
+	list_is(MCP_HOST, TEST_DATA "/mcp/tools-host.jsonl");
+}
+
+static void
+hints_are_told(void **state)
+{
+	static const struct {
+		const char *tool;
+		bool reads;
+		bool destroys;
+		bool repeats;
+		bool open;
+	} rows[] = {
+		{ "create_sandbox", false, false, false, false },
+		{ "list_sandboxes", true, false, true, false },
+		{ "exec", false, true, false, true },
+		{ "get_file", true, false, true, false },
+		{ "stop_sandbox", false, true, true, false },
+		{ "delete_sandbox", false, true, true, false },
+		{ "create_grant", false, false, false, false },
+		{ "update_grant", false, false, true, false },
+		{ "revoke_grant", false, true, true, false },
+	};
+	const struct json_value *tools = listed(MCP_HOST);
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(rows); i++) {
+		const struct json_value *t = json_first(tools);
+
+		while (!span_is(json_get(t, "name")->text, rows[i].tool))
+			t = json_next(t);
+		t = json_get(t, "annotations");
+		assert_int_equal(json_get(t, "readOnlyHint")->truth,
+		    rows[i].reads);
+		assert_int_equal(json_get(t, "destructiveHint")->truth,
+		    rows[i].destroys);
+		assert_int_equal(json_get(t, "idempotentHint")->truth,
+		    rows[i].repeats);
+		assert_int_equal(json_get(t, "openWorldHint")->truth,
+		    rows[i].open);
+	}
+}
+
 static void
 only_readers_say_read_only(void **state)
 {
@@ -361,6 +429,8 @@ main(void)
 		T(each_side_is_told_of_its_tools),
 		T(every_tool_is_whole),
 		T(an_extra_tool_is_listed_first),
+		T(lists_are_as_agreed),
+		T(hints_are_told),
 		T(only_readers_say_read_only),
 		T(shapes_have_no_circle),
 		T(arguments_are_held_to_their_rows),
