@@ -65,6 +65,25 @@ box_literal(const struct prover *p, const struct box *b, uint32_t i)
 			       : &all[b->own + i - b->common_n];
 }
 
+int
+box_open(struct prover *p, const struct region *r, const struct box *b,
+    uint16_t *last)
+{
+	int open = 0;
+
+	for (uint16_t i = 0; i < b->n; i++) {
+		const struct region_literal *l = box_literal(p, b, i);
+
+		if (region_inside(&p->s, r, l))
+			continue;
+		if (region_apart(&p->s, r, l))
+			return -1;
+		*last = i;
+		open++;
+	}
+	return open;
+}
+
 enum region_found
 box_enter(struct prover *p, struct region *r, const struct box *b)
 {

@@ -26,7 +26,8 @@ struct frame {
 	struct region_mark mark; /* before it */
 	uint16_t literal;
 	uint8_t piece;
-	bool meets; /* known; cutting up */
+	bool picked; /* the box at `at` */
+	bool meets;  /* known; cutting up */
 };
 
 void
@@ -51,7 +52,6 @@ void
 diff_start(struct prover *p, const struct region *r)
 {
 	p->frames.n = 0;
-	p->cut = false;
 	(void)frame_push(p, r, 0, region_mark(&p->s));
 }
 
@@ -105,6 +105,43 @@ cut(struct prover *p, struct frame *f, const struct box *b)
 	return REGION_SOME;
 }
 
+/*
+ * The next box of f: the one that leaves the fewest literals open, as a clause
+ * is chosen to be satisfied; one that leaves none holds all of f (true). Where
+ * there are no queries boxes stay in order, they do not take turns so much.
+ */
+static bool
+pick(struct prover *p, struct frame *f)
+{
+	const struct box **at = p->minus.items;
+	uint32_t best = f->at;
+	int least = INT32_MAX;
+
+	for (uint32_t i = f->at; i < p->minus.n && p->s.keys.n > 1; i++) {
+		const struct box *b = at[i];
+		uint16_t last;
+		int open = box_open(p, &f->whole, b, &last);
+
+		if (open == 0)
+			return true;
+		if (open < 0) { /* it takes nothing */
+			best = best == f->at ? i : best;
+			at[i] = at[f->at];
+			at[f->at++] = b;
+		} else if (open < least) {
+			least = open;
+			best = i;
+		}
+	}
+	if (f->at < p->minus.n) {
+		const struct box *b = at[best];
+
+		at[best] = at[f->at];
+		at[f->at] = b;
+	}
+	return false;
+}
+
 /* SOME: go on; NONE: the frame is done. */
 static enum region_found
 frame_step(struct prover *p, struct frame *f)
@@ -116,10 +153,16 @@ frame_step(struct prover *p, struct frame *f)
 
 	if (f->meets)
 		return cut(p, f, b);
+	if (!f->picked) {
+		f->picked = true;
+		return pick(p, f) ? REGION_NONE : REGION_SOME;
+	}
 	found = box_enter(p, &both, b);
 	region_back(&p->s, mark);
-	if (found == REGION_NONE)
+	if (found == REGION_NONE) {
 		f->at++;
+		f->picked = false;
+	}
 	if (found == REGION_SOME) {
 		f->meets = true;
 		f->rest = f->whole;
@@ -145,13 +188,13 @@ diff_run(struct prover *p, struct region *out)
 		if (p->s.steps >= p->s.until || p->s.spent)
 			return REGION_WAIT;
 		p->s.steps++;
-		if (!p->cut) {
+		if (p->cuts.n > 0) {
 			enum region_found found = region_cut(&p->s, &f->whole,
 			    p->cuts.items, p->cuts.n);
 
 			if (found != REGION_SOME)
 				return found;
-			p->cut = true;
+			p->cuts.n = 0;
 		}
 		if (excess_bounds(p, &f->whole)) {
 			diff_drop(p);

@@ -20,7 +20,6 @@
 
 enum {
 	LINKS_MOST = 40, /* followed for one path; as the kernel */
-	FILES_MOST = POLICY_FILES + 1,
 };
 
 /* --- links */
@@ -365,13 +364,14 @@ differs(struct prover *p, enum policy_section section, const char *field,
 	    "write the parent's value, or leave the section out");
 }
 
+/* Ids, where they are known. */
 static void
-judge_text_id(struct prover *p, const char *field, const char *child,
-    const char *parent)
+judge_identity(struct prover *p, const char *field, const char *child,
+    const char *parent, const uint32_t *ids)
 {
-	if (strcmp(child, parent) == 0)
+	if (ids ? ids[0] == ids[2] : strcmp(child, parent) == 0)
 		return;
-	if (is_id(child) && is_id(parent))
+	if (ids || (is_id(child) && is_id(parent)))
 		differs(p, POLICY_PROCESS, field, child, parent);
 	else
 		tell_unsupported(p, POLICY_PROCESS, PROVER_NO_IMAGE,
@@ -385,28 +385,21 @@ process_prove(struct prover *p)
 	const struct policy *parent = p->q.parent;
 	const struct prover_image *image = p->q.image;
 	uint32_t id[4];
+	bool known;
 
 	p->s.steps++;
 	if (strcmp(child->user, parent->user) == 0 &&
 	    strcmp(child->group, parent->group) == 0)
 		return;
-	if (!image || !image->identify ||
-	    !image->identify(image->arg, child->user, child->group, &id[0],
-		&id[1]) ||
-	    !image->identify(image->arg, parent->user, parent->group, &id[2],
-		&id[3])) {
-		judge_text_id(p, "process.run_as_user", child->user,
-		    parent->user);
-		judge_text_id(p, "process.run_as_group", child->group,
-		    parent->group);
-		return;
-	}
-	if (id[0] != id[2])
-		differs(p, POLICY_PROCESS, "process.run_as_user", child->user,
-		    parent->user);
-	else if (id[1] != id[3])
-		differs(p, POLICY_PROCESS, "process.run_as_group", child->group,
-		    parent->group);
+	known = image && image->identify &&
+	    image->identify(image->arg, child->user, child->group, &id[0],
+		&id[1]) &&
+	    image->identify(image->arg, parent->user, parent->group, &id[2],
+		&id[3]);
+	judge_identity(p, "process.run_as_user", child->user, parent->user,
+	    known ? id : NULL);
+	judge_identity(p, "process.run_as_group", child->group, parent->group,
+	    known ? id + 1 : NULL);
 }
 
 /* --- landlock */

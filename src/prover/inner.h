@@ -52,8 +52,10 @@ struct box {
 	uint32_t common; /* literals of the endpoint, in p->literals */
 	uint32_t own;    /* and of the rule */
 	uint16_t common_n;
-	uint16_t n;    /* all */
-	uint32_t hash; /* of its own */
+	uint16_t n;                           /* all */
+	uint32_t hash;                        /* of its own */
+	const struct policy_endpoint *judged; /* of the child, where */
+	bool denied; /* this deny is in one of the child's */
 	struct key host_key;
 	struct key path_key;
 };
@@ -90,6 +92,10 @@ bool act_matters(enum policy_kind kind, enum act act);
 /* Literal i of b->n. */
 const struct region_literal *box_literal(const struct prover *p,
     const struct box *b, uint32_t i);
+/* Dimensions in which r may reach out of b, and a literal of b that says so;
+ * -1: they are apart. */
+int box_open(struct prover *p, const struct region *r, const struct box *b,
+    uint16_t *last);
 /* Narrow r to b, as region_add() does. */
 enum region_found box_enter(struct prover *p, struct region *r,
     const struct box *b);
@@ -123,11 +129,10 @@ struct network {
 	struct boxes child_denies;
 	struct boxes parent;
 	struct boxes parent_denies;
-	uint32_t at;             /* box of child */
-	struct region region;    /* its */
-	struct region_mark mark; /* with it */
-	struct region_pool
-	    denies; /* of the parent that meet it, as candidates */
+	uint32_t at;               /* box of child */
+	struct region region;      /* its */
+	struct region_mark mark;   /* with it */
+	struct region_pool denies; /* of the parent that may meet it */
 	uint32_t deny;
 	uint8_t stage;
 };
@@ -184,8 +189,7 @@ struct excess {
 	const struct policy_box *child; /* NULL: there is none */
 	const struct policy_box *deny;  /* of the parent; or nothing allows */
 	enum act act;
-	struct region_value value[REGION_DIMS]; /* its query is in p->result */
-	size_t bytes;
+	struct region_least least; /* its query is in p->result */
 };
 
 /* All of r is an excess: keep its plainest. False: not yet, a search runs. */
@@ -206,7 +210,6 @@ struct prover {
 	struct region_pool cuts;       /* literals to take away first */
 	struct region_pool candidates; /* see network.c */
 	struct region_pool frames;     /* of diff.c */
-	bool cut;                      /* p->cuts have been */
 	struct network network;
 	struct excess excess;
 	struct replay replay;

@@ -30,43 +30,24 @@ struct candidate {
 	uint16_t literal; /* of one of them */
 };
 
-/* Dimensions in which r may reach out of b, and a literal of b that says so;
- * -1: they are apart. */
-static int
-open_dims(struct prover *p, const struct region *r, const struct box *b,
-    uint16_t *last)
-{
-	int open = 0;
-
-	for (uint16_t i = 0; i < b->n; i++) {
-		const struct region_literal *l = box_literal(p, b, i);
-
-		if (region_inside(&p->s, r, l))
-			continue;
-		if (region_apart(&p->s, r, l))
-			return -1;
-		*last = i;
-		open++;
-	}
-	return open;
-}
-
-/* Boxes of p->hits that may take something from r behind those of list. */
-static void
-choose(struct prover *p, const struct region *r, struct region_pool *list)
+/* Boxes of p->hits that may take something from r are candidates, too. True:
+ * one takes all of it. */
+static bool
+choose(struct prover *p, const struct region *r)
 {
 	for (uint32_t i = 0; i < p->hits.n && !p->s.spent; i++) {
 		const struct box *b = ((const struct box **)p->hits.items)[i];
 		struct candidate c = { .box = b };
 		struct candidate *to;
 
-		c.open = open_dims(p, r, b, &c.literal);
-		if (c.open < 0)
-			continue;
-		to = region_pool_add(&p->s, list);
+		c.open = box_open(p, r, b, &c.literal);
+		if (c.open == 0)
+			return true;
+		to = c.open > 0 ? region_pool_add(&p->s, &p->candidates) : NULL;
 		if (to)
 			*to = c;
 	}
+	return false;
 }
 
 /* A box that is open in one dimension is a set to be taken away there. */
@@ -84,18 +65,15 @@ is_cut(struct prover *p, const struct candidate *c)
 	return true;
 }
 
-/*
- * The candidates into p->cuts and p->minus, nearly holding ones first. True:
- * one holds all.
- */
-static bool
+/* The candidates into p->cuts and p->minus, nearly holding ones first. */
+static void
 order(struct prover *p)
 {
 	const struct candidate *c = p->candidates.items;
 	bool more = true;
 
 	p->minus.n = p->cuts.n = 0;
-	for (int open = 0; more; open++) {
+	for (int open = 1; more; open++) {
 		more = false;
 		for (uint32_t i = 0; i < p->candidates.n; i++) {
 			const struct box **to;
@@ -104,14 +82,10 @@ order(struct prover *p)
 			if (c[i].open != open || is_cut(p, &c[i]))
 				continue;
 			to = region_pool_add(&p->s, &p->minus);
-			if (!to)
-				return false;
-			*to = c[i].box;
+			if (to)
+				*to = c[i].box;
 		}
-		if (open == 0 && p->minus.n > 0)
-			return true;
 	}
-	return false;
 }
 
 /* What is to be taken from the region of box at hand; true: all of it. */
@@ -121,11 +95,11 @@ gather_allows(struct prover *p, const struct box *b)
 	struct network *n = &p->network;
 
 	p->candidates.n = 0;
-	index_find(p, &n->child_denies, b->host_key, b->path_key);
-	choose(p, &n->region, &p->candidates);
 	index_find(p, &n->parent, b->host_key, b->path_key);
-	choose(p, &n->region, &p->candidates);
-	return order(p);
+	if (choose(p, &n->region))
+		return true;
+	index_find(p, &n->child_denies, b->host_key, b->path_key);
+	return choose(p, &n->region);
 }
 
 static struct key
@@ -134,55 +108,67 @@ longer(struct key a, struct key b)
 	return a.n + a.whole > b.n + b.whole ? a : b;
 }
 
-/* Each literal of b says no more than r, or than a literal of deny. */
+/* One of the first n literals of b says as much as x, or more. */
 static bool
-is_said(struct prover *p, const struct region *r, const struct box *deny,
-    const struct box *b)
+is_said(struct prover *p, const struct region_literal *x, const struct box *b,
+    uint32_t n)
 {
-	for (uint16_t i = 0; i < b->n; i++) {
-		const struct region_literal *x = box_literal(p, b, i);
-		bool said = region_inside(&p->s, r, x);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct region_literal *y = box_literal(p, b, i);
 
-		for (uint16_t k = 0; k < deny->n && !said; k++) {
-			const struct region_literal *y =
-			    box_literal(p, deny, k);
-
-			said = x->dim == y->dim && x->key == y->key &&
-			    x->set == y->set;
-		}
-		if (!said)
-			return false;
-	}
-	return true;
-}
-
-/* The child's denies near one of the parent, into p->hits. True: one of them
- * is that very deny, as far as the region goes. */
-static bool
-hit_denies(struct prover *p, const struct box *b, const struct box *deny)
-{
-	struct network *n = &p->network;
-
-	index_find(p, &n->child_denies, longer(b->host_key, deny->host_key),
-	    longer(b->path_key, deny->path_key));
-	for (uint32_t i = 0; i < p->hits.n; i++) {
-		const struct box *d = ((const struct box **)p->hits.items)[i];
-
-		if (d->hash == deny->hash && is_said(p, &n->region, deny, d))
+		if (x->dim == y->dim && x->key == y->key &&
+		    region_set_inside(&p->s, y->set, x->set))
 			return true;
 	}
 	return false;
 }
 
+/* A deny of the child holds all of one of the parent, at b's endpoint. */
+static bool
+is_denied(struct prover *p, const struct box *b, const struct box *deny)
+{
+	index_find(p, &p->network.child_denies,
+	    longer(b->host_key, deny->host_key), deny->path_key);
+	for (uint32_t i = 0; i < 2 * p->hits.n; i++) {
+		const struct box *d =
+		    ((const struct box **)p->hits.items)[i % p->hits.n];
+		uint16_t k = 0;
+
+		/* The very same one, if it is there, is found first. */
+		if ((i < p->hits.n) != (d->hash == deny->hash))
+			continue;
+		while (k < d->n &&
+		    (is_said(p, box_literal(p, d, k), deny, deny->n) ||
+			is_said(p, box_literal(p, d, k), b, b->common_n)))
+			k++;
+		if (k == d->n)
+			return true;
+	}
+	return false;
+}
+
+/* Denies of the parent that the child's denies may not hold. */
 static void
 find_denies(struct prover *p, const struct box *b)
 {
 	struct network *n = &p->network;
+	struct region_pool other = n->denies;
+	struct box **deny;
+	uint32_t kept = 0;
 
-	n->denies.n = 0;
-	n->deny = 0;
 	index_find(p, &n->parent_denies, b->host_key, b->path_key);
-	choose(p, &n->region, &n->denies);
+	n->denies = p->hits;
+	p->hits = other;
+	deny = n->denies.items;
+	for (uint32_t i = 0; i < n->denies.n && !p->s.spent; i++) {
+		if (deny[i]->judged != b->origin->endpoint)
+			deny[i]->denied = is_denied(p, b, deny[i]);
+		deny[i]->judged = b->origin->endpoint;
+		if (!deny[i]->denied)
+			deny[kept++] = deny[i];
+	}
+	n->denies.n = kept;
+	n->deny = 0;
 }
 
 static bool
@@ -234,7 +220,7 @@ box_at_hand(const struct network *n)
 static const struct box *
 deny_at_hand(const struct network *n)
 {
-	return ((const struct candidate *)n->denies.items)[n->deny].box;
+	return ((const struct box **)n->denies.items)[n->deny];
 }
 
 /* The tool method is an act of its own. */
@@ -299,10 +285,11 @@ next_box(struct prover *p)
 		n->at++;
 	} else if (found == REGION_SOME) {
 		n->stage = ALLOWS;
-		if (gather_allows(p, box_at_hand(n)))
-			p->frames.n = 0;
-		else
+		p->frames.n = 0;
+		if (!gather_allows(p, box_at_hand(n))) {
+			order(p);
 			diff_start(p, &n->region);
+		}
 	}
 	return REGION_WAIT;
 }
@@ -338,6 +325,9 @@ next_deny(struct prover *p)
 	struct network *n = &p->network;
 	struct region both = n->region;
 	enum region_found found = REGION_NONE;
+	const struct box *b = box_at_hand(n);
+	const struct box *deny;
+	uint16_t last;
 
 	p->s.steps++;
 	if (n->deny == n->denies.n) {
@@ -345,17 +335,20 @@ next_deny(struct prover *p)
 		n->stage = NEXT_BOX;
 		return REGION_WAIT;
 	}
+	deny = deny_at_hand(n);
 	region_back(&p->s, n->mark);
-	if (!hit_denies(p, box_at_hand(n), deny_at_hand(n)))
-		found = box_enter(p, &both, deny_at_hand(n));
-	if (found == REGION_WAIT)
-		return found;
+	if (box_open(p, &both, deny, &last) >= 0)
+		found = box_enter(p, &both, deny);
 	p->candidates.n = 0;
 	if (found == REGION_SOME)
-		choose(p, &both, &p->candidates);
-	if (found == REGION_NONE || order(p)) {
+		index_find(p, &n->child_denies,
+		    longer(b->host_key, deny->host_key),
+		    longer(b->path_key, deny->path_key));
+	if (found == REGION_NONE ||
+	    (found == REGION_SOME && choose(p, &both))) {
 		n->deny++;
-	} else {
+	} else if (found == REGION_SOME) {
+		order(p);
 		diff_start(p, &both);
 		n->stage = DENIES;
 	}
@@ -377,7 +370,8 @@ on_denies(struct prover *p)
 void
 network_init(struct prover *p)
 {
-	p->candidates.size = p->network.denies.size = sizeof(struct candidate);
+	p->candidates.size = sizeof(struct candidate);
+	p->network.denies.size = sizeof(struct box *);
 }
 
 enum region_found

@@ -1,64 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plainest excess. Witnesses of one act are ordered by
+ * The plainest excess. What is left over is a union of pieces,
  *
- *	use
- *	bytes of host, path, query, RPC method, tool and program, in all
- *	method, port, address, host, path, RPC method, tool, program
+ *	min (R1 | .. | Rn)  =  min { min R1, .., min Rn }
  *
- * the first that differs; each dimension has its own order (region_compare()). A piece is a product, and
- * the order is monotone in each dimension, so
- *
- *	min (A1 x .. x An)  =  (min A1, .., min An)
- *
- * is what its region holds anyway, and a bound of all that may still be cut from
- * it. Of the query, a product over keys, only the bytes count. The excess is the
- * union of the pieces: its least witness is the least of theirs.
+ * and the least request of a piece is what its region holds (region_order()),
+ * which also bounds all that may still be cut from it.
  */
 #include <string.h>
 
 #include "prover/inner.h"
-
-static const struct region_value *
-value_at(const struct prover *p, const struct region *r, enum region_dim dim)
-{
-	return region_value(&p->s, r->value[dim]);
-}
-
-/* What an act does not have is alike in all that is compared. */
-static size_t
-bytes_of(const struct prover *p, const struct region *r)
-{
-	static const uint8_t strings[] = { REGION_HOST, REGION_PATH, REGION_RPC,
-		REGION_TOOL, REGION_PROGRAM };
-	size_t n = 0;
-
-	for (size_t i = 0; i < NELEM(strings); i++)
-		n += region_weight(
-		    value_at(p, r, (enum region_dim)strings[i])->s);
-	return n;
-}
-
-/* r, with so many bytes of a query, against the excess at hand. */
-static int
-compare(const struct prover *p, const struct region *r, size_t query)
-{
-	static const uint8_t order[] = { REGION_METHOD, REGION_PORT,
-		REGION_ADDRESS, REGION_HOST, REGION_PATH, REGION_RPC,
-		REGION_TOOL, REGION_PROGRAM };
-	const struct excess *x = &p->excess;
-	size_t bytes = bytes_of(p, r) + query;
-	int c = region_compare(REGION_USE, value_at(p, r, REGION_USE),
-	    &x->value[REGION_USE]);
-
-	if (c == 0)
-		c = (bytes > x->bytes) - (bytes < x->bytes);
-	for (size_t i = 0; i < NELEM(order) && c == 0; i++)
-		c = region_compare((enum region_dim)order[i],
-		    value_at(p, r, (enum region_dim)order[i]),
-		    &x->value[order[i]]);
-	return c;
-}
 
 bool
 excess_bounds(struct prover *p, const struct region *r)
@@ -66,7 +17,8 @@ excess_bounds(struct prover *p, const struct region *r)
 	if (!p->excess.child)
 		return false;
 	p->s.steps += 2;
-	return compare(p, r, 0) >= 0;
+	return region_order(&p->s, r, region_query_least(&p->s, r),
+		   &p->excess.least) >= 0;
 }
 
 bool
@@ -74,6 +26,7 @@ excess_keep(struct prover *p, const struct region *r,
     const struct policy_box *child, const struct policy_box *deny)
 {
 	struct excess *x = &p->excess;
+	struct prover_witness *w = &p->result.witness;
 	struct policy_pair query[PROVER_PAIRS];
 	size_t query_n;
 	size_t bytes = 0;
@@ -82,13 +35,11 @@ excess_keep(struct prover *p, const struct region *r,
 		return false;
 	for (size_t i = 0; i < query_n; i++)
 		bytes += query[i].key.len + 2 + region_weight(query[i].value);
-	if (x->child && compare(p, r, bytes) >= 0)
+	if (x->child && region_order(&p->s, r, bytes, &x->least) >= 0)
 		return true;
-	for (int dim = 0; dim < REGION_DIMS; dim++)
-		x->value[dim] = *value_at(p, r, (enum region_dim)dim);
-	memcpy(p->result.witness.query, query, query_n * sizeof(*query));
-	p->result.witness.query_n = query_n;
-	x->bytes = bytes_of(p, r) + bytes;
+	region_least(&p->s, r, bytes, &x->least);
+	memcpy(w->query, query, query_n * sizeof(*query));
+	w->query_n = query_n;
 	x->act = p->network.act;
 	x->child = child;
 	x->deny = deny;
@@ -98,7 +49,7 @@ excess_keep(struct prover *p, const struct region *r,
 void
 excess_witness(const struct excess *x, struct prover_witness *w)
 {
-	const struct region_value *v = x->value;
+	const struct region_value *v = x->least.value;
 
 	w->program = v[REGION_PROGRAM].s;
 	w->host = v[REGION_HOST].s;

@@ -62,23 +62,18 @@ tell_unsupported(struct prover *p, enum policy_section s, enum prover_code code,
 	    p->result.place, sizeof(p->result.place));
 }
 
-static void
-small_sections(struct prover *p)
-{
-	p->stage = NETWORK;
-	landlock_prove(p);
-	process_prove(p);
-	files_prove(p);
-}
-
 bool
 prover_run(struct prover *p, uint64_t steps, struct prover_result *out)
 {
 	uint64_t left = p->s.steps < p->q.steps ? p->q.steps - p->s.steps : 0;
 
 	p->s.until = p->s.steps + (steps < left ? steps : left);
-	if (p->stage == SMALL)
-		small_sections(p);
+	if (p->stage == SMALL) {
+		p->stage = NETWORK;
+		landlock_prove(p);
+		process_prove(p);
+		files_prove(p);
+	}
 	if (p->stage == NETWORK && p->result.verdict != PROVER_EXCEEDS) {
 		enum region_found found = network_run(p);
 

@@ -415,13 +415,9 @@ static bool
 signs_alike(const struct policy_capabilities *a,
     const struct policy_capabilities *b)
 {
-	const struct span *x[] = { &a->signing_service, &a->signing_region };
-	const struct span *y[] = { &b->signing_service, &b->signing_region };
-	bool alike = a->signing == b->signing;
-
-	for (size_t i = 0; i < NELEM(x); i++)
-		alike = alike && span_equal(*x[i], *y[i]);
-	return alike;
+	return span_equal(a->signing_region, b->signing_region) &&
+	    span_equal(a->signing_service, b->signing_service) &&
+	    a->signing == b->signing;
 }
 
 static bool

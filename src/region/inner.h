@@ -75,8 +75,7 @@ uint32_t set_never(struct region_solver *p);
 int span_compare(struct span a, struct span b);
 bool set_holds(struct region_solver *p, uint32_t id,
     const struct region_value *v);
-/* Cheap, and sound: false may mean "not seen at once". */
-bool set_inside(struct region_solver *p, uint32_t a, uint32_t b);
+/* Cheap, and sound, as region_set_inside(). */
 bool set_apart(struct region_solver *p, uint32_t a, uint32_t b);
 /* Uses that an endpoint with c has; that all of them are uses of `in` too. */
 bool uses_inside(const struct policy_capabilities *c,

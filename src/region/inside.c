@@ -151,6 +151,25 @@ region_glob_head(const struct policy_glob *g)
 	return span_of(g->text.ptr, n);
 }
 
+/* The other end: bytes after the last hole (hosts: before the first). */
+static struct span
+glob_tail(const struct policy_glob *g)
+{
+	uint32_t n = 0;
+
+	if (g->separator == '.') {
+		while (g->steps[n] < POLICY_STEP_STAR)
+			n++;
+		return span_of(g->text.ptr, n);
+	}
+	while (g->steps[g->n - 1 - n] < POLICY_STEP_STAR)
+		n++;
+	/* After FORK, ANY and the separator may all be left out. */
+	if (n > 0 && g->n > n + 1 && g->steps[g->n - 2 - n] == POLICY_STEP_FORK)
+		n--;
+	return span_from(g->text, g->text.len - n);
+}
+
 static bool
 agree(struct span a, struct span b, bool at_end)
 {
@@ -239,7 +258,7 @@ globs_inside(struct region_solver *p, const struct set *a, const struct set *b)
 			continue;
 		while (k < b->n && !glob_inside(a->glob[i], b->glob[k]))
 			k++;
-		p->steps += k / 2 + 1;
+		p->steps += (uint64_t)(k + 1) * (a->glob[i]->n / 16 + 1);
 		if (k == b->n)
 			return false;
 	}
@@ -267,7 +286,7 @@ ranges_inside(const struct set *a, const struct set *b)
 }
 
 bool
-set_inside(struct region_solver *p, uint32_t a, uint32_t b)
+region_set_inside(struct region_solver *p, uint32_t a, uint32_t b)
 {
 	const struct set *x = set_at(p, a);
 	const struct set *y = set_at(p, b);
@@ -298,7 +317,7 @@ globs_apart(struct region_solver *p, const struct set *a, const struct set *b)
 
 	if ((uint64_t)a->n * b->n > PAIRS_MOST)
 		return false;
-	p->steps += a->n * b->n / 4;
+	p->steps += (uint64_t)a->n * b->n / 2 + 1;
 	if (a->is_address != b->is_address)
 		return true;
 	for (uint32_t i = 0; i < a->n; i++)
@@ -306,10 +325,12 @@ globs_apart(struct region_solver *p, const struct set *a, const struct set *b)
 			const struct policy_glob *x = a->glob[i];
 			const struct policy_glob *y = b->glob[k];
 
-			if (x->literal       ? policy_glob_match(y, x->text)
-				: y->literal ? policy_glob_match(x, y->text)
-					     : agree(region_glob_head(x),
-						   region_glob_head(y), at_end))
+			if (x->literal ? policy_glob_match(y, x->text)
+				: y->literal
+				? policy_glob_match(x, y->text)
+				: agree(region_glob_head(x),
+				      region_glob_head(y), at_end) &&
+				    agree(glob_tail(x), glob_tail(y), !at_end))
 				return false;
 		}
 	return true;

@@ -10,6 +10,20 @@
  *	ports      443, 80, then by number
  *	addresses  1.1.1.1, 10.0.0.1, ..., then by number
  *	uses       none, then as they are listed
+ *
+ * Requests are ordered by
+ *
+ *	use
+ *	bytes of host, path, query, RPC method, tool and program, in all
+ *	method, port, address, host, path, RPC method, tool, program
+ *
+ * the first that differs. A region is a product and the order is monotone in
+ * each dimension, so its least request is that of the least values,
+ *
+ *	min (A1 x .. x An)  =  (min A1, .., min An)
+ *
+ * which it holds anyway, and a bound of all that may still be cut from it. Of
+ * the query, a product over keys, only the bytes count.
  */
 #include <string.h>
 
@@ -124,4 +138,47 @@ region_compare(enum region_dim dim, const struct region_value *a,
 		break;
 	}
 	return string_compare(a->s, b->s);
+}
+
+/* --- of a region */
+
+static size_t
+bytes_of(const struct region_solver *p, const struct region *r)
+{
+	static const uint8_t strings[] = { REGION_HOST, REGION_PATH, REGION_RPC,
+		REGION_TOOL, REGION_PROGRAM };
+	size_t n = 0;
+
+	for (size_t i = 0; i < NELEM(strings); i++)
+		n += region_weight(region_value(p, r->value[strings[i]])->s);
+	return n;
+}
+
+void
+region_least(const struct region_solver *p, const struct region *r,
+    size_t query, struct region_least *out)
+{
+	for (int dim = 0; dim < REGION_DIMS; dim++)
+		out->value[dim] = *region_value(p, r->value[dim]);
+	out->bytes = bytes_of(p, r) + query;
+}
+
+int
+region_order(const struct region_solver *p, const struct region *r,
+    size_t query, const struct region_least *than)
+{
+	static const uint8_t order[] = { REGION_METHOD, REGION_PORT,
+		REGION_ADDRESS, REGION_HOST, REGION_PATH, REGION_RPC,
+		REGION_TOOL, REGION_PROGRAM };
+	size_t bytes = bytes_of(p, r) + query;
+	int c = region_compare(REGION_USE,
+	    region_value(p, r->value[REGION_USE]), &than->value[REGION_USE]);
+
+	if (c == 0)
+		c = (bytes > than->bytes) - (bytes < than->bytes);
+	for (size_t i = 0; i < NELEM(order) && c == 0; i++)
+		c = region_compare((enum region_dim)order[i],
+		    region_value(p, r->value[order[i]]),
+		    &than->value[order[i]]);
+	return c;
 }

@@ -399,20 +399,102 @@ region_cut(struct region_solver *p, struct region *r,
 	return found;
 }
 
+/* A term behind it demands the key, too. */
+static bool
+has_twin(const struct region_solver *p, const struct term *of)
+{
+	for (uint32_t i = of->next; i; i = term_at(p, i)->next)
+		if (term_at(p, i)->key == of->key &&
+		    term_at(p, i)->mode == REGION_ALL_IN)
+			return true;
+	return false;
+}
+
+size_t
+region_query_least(struct region_solver *p, const struct region *r)
+{
+	size_t n = 0;
+
+	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
+		const struct term *t = term_at(p, i);
+
+		p->steps++;
+		if (t->mode == REGION_ALL_IN && !has_twin(p, t))
+			n += ((struct span *)p->keys.items)[t->key].len + 3;
+	}
+	return n;
+}
+
+/*
+ * What is seen at once of a query literal where the key has values of a finite
+ * set only: all that may be there are in l, or none, or neither.
+ */
+static enum region_found
+known_values(struct region_solver *p, const struct region *r,
+    const struct region_literal *l, const struct set *of)
+{
+	bool some = false;
+	bool other = false;
+
+	for (uint32_t k = 0; k < of->n; k++) {
+		struct region_value v = { .s = of->glob[k]->text };
+		bool may = true;
+
+		for (uint32_t i = r->head[REGION_QUERY]; i && may;
+		     i = term_at(p, i)->next) {
+			const struct term *t = term_at(p, i);
+
+			may = t->key != l->key ||
+			    (t->mode != REGION_ALL_IN &&
+				t->mode != REGION_NONE_IN) ||
+			    set_holds(p, t->set, &v) ==
+				(t->mode == REGION_ALL_IN);
+		}
+		if (may && set_holds(p, l->set, &v))
+			some = true;
+		else
+			other = other || may;
+	}
+	return some && other ? REGION_WAIT : some ? REGION_SOME : REGION_NONE;
+}
+
+/* SOME: r is inside the query literal; NONE: apart from it; WAIT: not seen. */
+static enum region_found
+known(struct region_solver *p, const struct region *r,
+    const struct region_literal *l)
+{
+	const struct set *finite = NULL;
+
+	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
+		const struct term *t = term_at(p, i);
+
+		p->steps++;
+		if (t->key != l->key)
+			continue;
+		if (t->mode == l->mode && t->set == l->set)
+			return REGION_SOME;
+		if (t->mode == REGION_ABSENT)
+			return REGION_NONE;
+		if (t->mode == REGION_ALL_IN && set_at(p, t->set)->finite)
+			finite = set_at(p, t->set);
+	}
+	return finite ? known_values(p, r, l, finite) : REGION_WAIT;
+}
+
 bool
 region_inside(struct region_solver *p, const struct region *r,
     const struct region_literal *l)
 {
+	if (l->dim == REGION_QUERY)
+		return known(p, r, l) == REGION_SOME;
 	for (uint32_t i = r->head[l->dim]; i; i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
 
-		if (l->dim == REGION_QUERY
-			? t->key == l->key && t->mode == l->mode &&
-			    t->set == l->set
-			: t->mode == REGION_IN && set_inside(p, t->set, l->set))
+		if (t->mode == REGION_IN &&
+		    region_set_inside(p, t->set, l->set))
 			return true;
 	}
-	return l->set == REGION_ALL && l->dim != REGION_QUERY;
+	return l->set == REGION_ALL;
 }
 
 bool
@@ -420,7 +502,7 @@ region_apart(struct region_solver *p, const struct region *r,
     const struct region_literal *l)
 {
 	if (l->dim == REGION_QUERY)
-		return false;
+		return known(p, r, l) == REGION_NONE;
 	for (uint32_t i = r->head[l->dim]; i; i = term_at(p, i)->next)
 		if (term_at(p, i)->mode == REGION_IN &&
 		    set_apart(p, term_at(p, i)->set, l->set))

@@ -127,6 +127,8 @@ uint32_t region_set_uses(struct region_solver *p,
     const struct policy_capabilities *c);
 uint32_t region_set_form(struct region_solver *p, enum region_dim dim,
     enum region_form form);
+/* Set a is inside set b, seen at once; false may mean that it is not seen. */
+bool region_set_inside(struct region_solver *p, uint32_t a, uint32_t b);
 const struct policy_glob *region_glob_literal(struct region_solver *p,
     struct span s);
 /* The literal bytes a glob begins with (hosts: ends with). */
@@ -195,6 +197,19 @@ bool region_apart(struct region_solver *p, const struct region *r,
     const struct region_literal *l);
 const struct region_value *region_value(const struct region_solver *p,
     uint32_t id);
+/* The plainest request of r, with a query of so many bytes. What an act does
+ * not have is alike in all that is compared. */
+struct region_least {
+	struct region_value value[REGION_DIMS];
+	size_t bytes;
+};
+void region_least(const struct region_solver *p, const struct region *r,
+    size_t query, struct region_least *out);
+/* -1, 0, 1: that of r is plainer than another, equal, or not. */
+int region_order(const struct region_solver *p, const struct region *r,
+    size_t query, const struct region_least *than);
+/* Bytes of the queries of r, at the least. */
+size_t region_query_least(struct region_solver *p, const struct region *r);
 /* The shortest query that fulfils r, at most `room` pairs. False: WAIT; or p is
  * spent, as when it needs more pairs. */
 bool region_query(struct region_solver *p, const struct region *r,

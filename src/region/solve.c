@@ -416,9 +416,9 @@ reduce(struct region_solver *p)
 		bool implied = false;
 
 		for (uint32_t k = 0; k < n && !implied; k++)
-			implied = set_inside(p, in[k], in[i]);
+			implied = region_set_inside(p, in[k], in[i]);
 		for (uint32_t k = i + 1; k < p->in.n && !implied; k++)
-			implied = set_inside(p, in[k], in[i]);
+			implied = region_set_inside(p, in[k], in[i]);
 		if (!implied)
 			in[n++] = in[i];
 	}
@@ -428,7 +428,7 @@ reduce(struct region_solver *p)
 		bool apart = false;
 
 		for (uint32_t k = 0; k < p->in.n && !apart; k++) {
-			if (set_inside(p, in[k], out[i]))
+			if (region_set_inside(p, in[k], out[i]))
 				return false;
 			apart = set_apart(p, in[k], out[i]);
 		}
