@@ -112,20 +112,20 @@ send_file(struct copy *k, int fd, const char *path, struct fault *f)
 }
 
 static int
-send_entry(struct copy *k, const char *path, const struct stat *st, char *link,
-    struct fault *f)
+send_entry(struct copy *k, const char *path, const struct stat *st,
+    const char *link, struct fault *f)
 {
 	nacre_v1_FileChunk m = nacre_v1_FileChunk_init_zero;
 	nacre_v1_Entry *e = &m.kind.entry;
 
 	m.which_kind = nacre_v1_FileChunk_entry_tag;
-	e->path = arena_str(&k->arena, span_str(path));
+	e->path = wire_bytes(&k->arena, span_str(path));
 	e->kind = S_ISDIR(st->st_mode) ? nacre_v1_EntryKind_ENTRY_FOLDER
 	    : S_ISLNK(st->st_mode)     ? nacre_v1_EntryKind_ENTRY_LINK
 				       : nacre_v1_EntryKind_ENTRY_FILE;
 	e->mode = st->st_mode & 07777;
 	e->size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-	e->link = link;
+	e->link = link ? wire_bytes(&k->arena, span_str(link)) : NULL;
 	e->mtime_ms =
 	    (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
 	k->entries++;
@@ -307,14 +307,14 @@ finish_file(struct copy *k)
 static int
 take_entry(struct copy *k, const nacre_v1_Entry *e, struct fault *f)
 {
-	const char *path = cli_text(e->path);
+	char path[LIMIT_PATH];
 	char full[LIMIT_PATH];
 	char folder[LIMIT_PATH];
 	char *slash;
 	with_fd dir = -1;
 
 	finish_file(k);
-	if (!path_is_plain(path))
+	if (!wire_path(e->path, path, sizeof(path)) || !path_is_plain(path))
 		return fault_set(f, FAULT_PROTOCOL,
 		    "the sandbox sent a path that leaves the copy");
 	if (!text_fmt(full, sizeof(full), "%s%s%s", k->target, *path ? "/" : "",
@@ -346,7 +346,9 @@ take_entry(struct copy *k, const nacre_v1_Entry *e, struct fault *f)
 			return fault_sys(f, "cannot make folder '%s'", full);
 		return 0;
 	}
-	if (symlinkat(cli_text(e->link), dir, base_name(full)) != 0)
+	if (!wire_path(e->link, folder, sizeof(folder)))
+		return fault_set(f, FAULT_PROTOCOL, "a link leads nowhere");
+	if (symlinkat(folder, dir, base_name(full)) != 0)
 		return fault_sys(f, "cannot make link '%s'", full);
 	return 0;
 }

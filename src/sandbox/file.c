@@ -79,10 +79,9 @@ set_node(nacre_sandbox_v1_Node *n, const struct stat *st)
 }
 
 static int
-act_stat(int root, const nacre_sandbox_v1_FileRequest *q,
-    nacre_sandbox_v1_FileReply *r)
+act_stat(int root, const char *path, nacre_sandbox_v1_FileReply *r)
 {
-	with_fd fd = open_in(root, q->path, O_PATH);
+	with_fd fd = open_in(root, path, O_PATH);
 	struct stat st;
 	int e;
 
@@ -115,10 +114,9 @@ give_plain(int *fd, nacre_sandbox_v1_FileReply *r, int *out)
 }
 
 static int
-act_open(int root, const nacre_sandbox_v1_FileRequest *q,
-    nacre_sandbox_v1_FileReply *r, int *out)
+act_open(int root, const char *path, nacre_sandbox_v1_FileReply *r, int *out)
 {
-	with_fd fd = open_in(root, q->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	with_fd fd = open_in(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	int e = fd < 0 ? errno : refuse_kernel(fd);
 
 	return e ? e : give_plain(&fd, r, out);
@@ -154,14 +152,15 @@ act_folder(int parent, const char *name, const nacre_sandbox_v1_FileRequest *q)
 static int
 act_link(int parent, const char *name, const nacre_sandbox_v1_FileRequest *q)
 {
+	char link[LIMIT_PATH];
 	struct stat st;
 
-	if (!q->link || q->link[0] == '\0')
+	if (!wire_path(q->link, link, sizeof(link)) || link[0] == '\0')
 		return EINVAL;
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISLNK(st.st_mode) && unlinkat(parent, name, 0) != 0)
 		return errno;
-	return symlinkat(q->link, parent, name) != 0 ? errno : 0;
+	return symlinkat(link, parent, name) != 0 ? errno : 0;
 }
 
 static int
@@ -194,7 +193,7 @@ list_node(DIR *d, const struct dirent *e, nacre_sandbox_v1_Node *n,
 	if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno;
 	set_node(n, &st);
-	n->name = arena_str(a, span_str(e->d_name));
+	n->name = wire_bytes(a, span_str(e->d_name));
 	if (S_ISLNK(st.st_mode)) {
 		char target[LIMIT_PATH];
 		ssize_t got =
@@ -202,7 +201,7 @@ list_node(DIR *d, const struct dirent *e, nacre_sandbox_v1_Node *n,
 
 		if (got < 0)
 			return errno;
-		n->link = arena_str(a, span_of(target, (size_t)got));
+		n->link = wire_bytes(a, span_of(target, (size_t)got));
 	}
 	return n->name ? 0 : ENOMEM;
 }
@@ -210,7 +209,7 @@ list_node(DIR *d, const struct dirent *e, nacre_sandbox_v1_Node *n,
 static size_t
 node_bytes(const nacre_sandbox_v1_Node *n)
 {
-	return strlen(n->name) + (n->link ? strlen(n->link) : 0);
+	return wire_span(n->name).len + wire_span(n->link).len;
 }
 
 /*
@@ -248,10 +247,10 @@ list_part(DIR *d, nacre_sandbox_v1_FileReply *r, struct arena *a)
 }
 
 static int
-act_list(int root, const nacre_sandbox_v1_FileRequest *q,
+act_list(int root, const char *path, uint64_t cursor,
     nacre_sandbox_v1_FileReply *r, struct arena *a)
 {
-	with_fd fd = open_in(root, q->path, O_RDONLY | O_DIRECTORY);
+	with_fd fd = open_in(root, path, O_RDONLY | O_DIRECTORY);
 	int e = fd < 0 ? errno : refuse_kernel(fd);
 	DIR *d;
 
@@ -264,8 +263,8 @@ act_list(int root, const nacre_sandbox_v1_FileRequest *q,
 	if (!d)
 		return errno;
 	(void)fd_take(&fd);
-	if (q->cursor)
-		seekdir(d, (long)q->cursor);
+	if (cursor)
+		seekdir(d, (long)cursor);
 	e = list_part(d, r, a);
 	(void)closedir(d);
 	return e;
@@ -276,19 +275,20 @@ file_act(int root, const nacre_sandbox_v1_FileRequest *q,
     nacre_sandbox_v1_FileReply *r, int *fd, struct arena *a)
 {
 	with_fd parent = -1;
+	char path[LIMIT_PATH];
 	const char *name;
 	int e;
 
 	*fd = -1;
-	if (!q->path || q->path[0] != '/')
+	if (!wire_path(q->path, path, sizeof(path)) || path[0] != '/')
 		return EINVAL;
 	if (q->verb == nacre_sandbox_v1_FileVerb_FILE_STAT)
-		return act_stat(root, q, r);
+		return act_stat(root, path, r);
 	if (q->verb == nacre_sandbox_v1_FileVerb_FILE_OPEN)
-		return act_open(root, q, r, fd);
+		return act_open(root, path, r, fd);
 	if (q->verb == nacre_sandbox_v1_FileVerb_FILE_LIST)
-		return act_list(root, q, r, a);
-	e = open_parent(root, q->path, &parent, &name);
+		return act_list(root, path, q->cursor, r, a);
+	e = open_parent(root, path, &parent, &name);
 	if (e)
 		return e;
 	if (q->verb == nacre_sandbox_v1_FileVerb_FILE_CREATE)

@@ -88,24 +88,28 @@ finish(struct get *g, const struct fault *f)
 static int
 tell_entry(struct get *g, const nacre_sandbox_v1_Node *n, struct fault *f)
 {
-	static char none[] = "";
 	nacre_session_v1_AttachUp up = nacre_session_v1_AttachUp_init_zero;
 	nacre_session_v1_Entry *e = &up.kind.entry;
 	size_t from = g->base_len;
+	struct arena a;
+	int r;
 
 	while (g->path[from] == '/')
 		from++;
+	arena_init(&a, 2 * LIMIT_PATH);
 	up.which_kind = nacre_session_v1_AttachUp_entry_tag;
-	e->path = g->path + from;
+	e->path = wire_bytes(&a, span_str(g->path + from));
 	e->kind = S_ISDIR(n->mode) ? nacre_session_v1_EntryKind_ENTRY_FOLDER
 	    : S_ISLNK(n->mode)     ? nacre_session_v1_EntryKind_ENTRY_LINK
 				   : nacre_session_v1_EntryKind_ENTRY_FILE;
 	e->mode = n->mode & 07777;
 	e->size = S_ISREG(n->mode) ? n->size : 0;
-	e->link = n->link ? n->link : none;
+	e->link = n->link;
 	e->mtime_ms = n->mtime_ms;
 	g->entries++;
-	return attach_send(g->call, &up, f);
+	r = attach_send(g->call, &up, f);
+	arena_release(&a);
+	return r;
 }
 
 static void replied(void *owner, const struct fault *why, struct span m);
@@ -119,11 +123,16 @@ ask(struct get *g, int what, uint64_t cursor, struct fault *f)
 		[GET_LIST] = nacre_sandbox_v1_FileVerb_FILE_LIST,
 	};
 	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
+	struct arena a;
+	int r;
 
+	arena_init(&a, 2 * LIMIT_PATH);
 	q.verb = verbs[what];
-	q.path = g->path;
+	q.path = wire_bytes(&a, span_str(g->path));
 	q.cursor = cursor;
-	if (BOX_CALL(&g->sv->box, "File", FileRequest, &q, replied, g, f) != 0)
+	r = BOX_CALL(&g->sv->box, "File", FileRequest, &q, replied, g, f);
+	arena_release(&a);
+	if (r != 0)
 		return -1;
 	g->asked = what;
 	g->waits = true;
@@ -252,6 +261,7 @@ step(struct get *g, struct fault *f)
 {
 	struct level *l = g->levels[g->depth - 1];
 	const nacre_sandbox_v1_Node *n;
+	char name[LIMIT_PATH];
 
 	g->path[l->path_len] = '\0';
 	if (l->next == l->list.nodes_count) {
@@ -265,9 +275,9 @@ step(struct get *g, struct fault *f)
 		return ask(g, GET_LIST, l->list.cursor, f);
 	}
 	n = &l->list.nodes[l->next++];
-	if (!n->name ||
+	if (!wire_path(n->name, name, sizeof(name)) ||
 	    !text_fmt(g->path + l->path_len, sizeof(g->path) - l->path_len,
-		"%s%s", l->path_len > 1 ? "/" : "", n->name))
+		"%s%s", l->path_len > 1 ? "/" : "", name))
 		return fault_set(f, FAULT_LIMIT,
 		    "a path below '%s' is too long", g->path);
 	if (S_ISLNK(n->mode))

@@ -39,6 +39,21 @@ struct put {
 
 static void work(struct put *p);
 
+/* One question about path to the sandbox; q's path is set here. */
+static int
+ask_file(struct put *p, nacre_sandbox_v1_FileRequest *q, const char *path,
+    box_done done, struct fault *f)
+{
+	struct arena a;
+	int r;
+
+	arena_init(&a, 2 * LIMIT_PATH);
+	q->path = wire_bytes(&a, span_str(path));
+	r = BOX_CALL(&p->sv->box, "File", FileRequest, q, done, p, f);
+	arena_release(&a);
+	return r;
+}
+
 static void
 put_free(void *owner)
 {
@@ -105,11 +120,9 @@ close_file(struct put *p, struct fault *f)
 	fd_close(&p->fd);
 	(void)text_copy(p->closing, sizeof(p->closing), span_str(p->path));
 	q.verb = nacre_sandbox_v1_FileVerb_FILE_FINISH;
-	q.path = p->closing;
 	q.mode = p->mode & 07777;
 	q.mtime_ms = p->mtime_ms;
-	if (BOX_CALL(&p->sv->box, "File", FileRequest, &q, file_closed, p, f) !=
-	    0)
+	if (ask_file(p, &q, p->closing, file_closed, f) != 0)
 		return -1;
 	p->closes = true;
 	return 0;
@@ -183,17 +196,17 @@ static int
 take_entry(struct put *p, const nacre_session_v1_Entry *e, struct fault *f)
 {
 	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
-	const char *relative = e->path ? e->path : "";
+	char relative[LIMIT_PATH];
 
 	if (close_file(p, f) != 0)
 		return -1;
-	if (!is_relative(relative) ||
+	if (!wire_path(e->path, relative, sizeof(relative)) ||
+	    !is_relative(relative) ||
 	    !text_fmt(p->path, sizeof(p->path), "%s%s%s", p->target,
 		relative[0] ? "/" : "", relative))
 		return fault_field(f, "path", "leaves the target");
 	p->mode = e->mode;
 	p->mtime_ms = e->mtime_ms > 0 ? e->mtime_ms : 0;
-	q.path = p->path;
 	q.mode = e->mode;
 	q.link = e->link;
 	q.verb = e->kind == nacre_session_v1_EntryKind_ENTRY_FOLDER
@@ -201,8 +214,7 @@ take_entry(struct put *p, const nacre_session_v1_Entry *e, struct fault *f)
 	    : e->kind == nacre_session_v1_EntryKind_ENTRY_LINK
 	    ? nacre_sandbox_v1_FileVerb_FILE_LINK
 	    : nacre_sandbox_v1_FileVerb_FILE_CREATE;
-	if (BOX_CALL(&p->sv->box, "File", FileRequest, &q, entry_done, p, f) !=
-	    0)
+	if (ask_file(p, &q, p->path, entry_done, f) != 0)
 		return -1;
 	p->waits = true;
 	return 0;
@@ -365,15 +377,13 @@ put_open(struct supervisor *sv, const char *id, const nacre_session_v1_Put *q,
 	(void)text_copy(p->path, sizeof(p->path), path);
 	(void)text_copy(p->name, sizeof(p->name), span_str(name));
 	ask.verb = nacre_sandbox_v1_FileVerb_FILE_STAT;
-	ask.path = p->path;
 	p->call = attach_call(sv, id, &events, p, f);
 	if (!p->call) {
 		put_free(p);
 		return -1;
 	}
 	sv->files++;
-	if (BOX_CALL(&sv->box, "File", FileRequest, &ask, target_known, p, f) ==
-	    0)
+	if (ask_file(p, &ask, p->path, target_known, f) == 0)
 		p->waits = true;
 	else
 		finish(p, f);

@@ -27,3 +27,11 @@ wire_span(const struct pb_bytes_array_s *bytes)
 {
 	return bytes ? span_of(bytes->bytes, bytes->size) : span_of(NULL, 0);
 }
+
+bool
+wire_path(const struct pb_bytes_array_s *bytes, char *out, size_t size)
+{
+	struct span s = wire_span(bytes);
+
+	return span_find(s, '\0') == s.len && text_copy(out, size, s);
+}

@@ -35,6 +35,10 @@ int wire_encode(const struct pb_msgdesc_s *fields, const void *in,
  * the way back (NULL is empty). */
 struct pb_bytes_array_s *wire_bytes(struct arena *a, struct span s);
 struct span wire_span(const struct pb_bytes_array_s *bytes);
+/* As a file's name, which is bytes and no text; false when it is too long or
+ * has a NUL. */
+bool wire_path(const struct pb_bytes_array_s *bytes, char *out,
+    size_t size) MUST_CHECK;
 
 /*
  * gRPC framing: 1 byte flag, 4 bytes length, message. wire_frame_next()

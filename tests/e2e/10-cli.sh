@@ -78,6 +78,18 @@ n=$(wc -l <"$work/long")
 ok $((n < 55 || n > 64)) "as many as one message holds"
 is "$(cut -c 1-4 "$work/long")" "$(seq $((3000 - n)) 2999)" "without a gap"
 nacre sandbox delete long >/dev/null
+# A name is bytes: it need not be text.
+odd=$'\xff\xfe'
+mkdir "$work/odd"
+echo bytes >"$work/odd/$odd"
+ln -s "to$odd" "$work/odd/link"
+run nacre sandbox cp "$work/odd" a:/tmp/odd
+is "$code" 0 "a file whose name is no text is copied in"
+is "$(nacre sandbox exec a -- sh -c 'cd /tmp/odd && cat ?? && printf "%s\n" * | od -An -tx1')" $'bytes\n 6c 69 6e 6b 0a ff fe 0a' "under its own name"
+run nacre sandbox cp a:/tmp/odd "$work/odd-back"
+is "$code" 0 "and out"
+diff -r --no-dereference "$work/odd" "$work/odd-back" >/dev/null
+ok $? "as it was, links too"
 
 # cp
 mkdir -p "$work/tree/sub"

@@ -253,8 +253,9 @@ fill_files(nacre_session_v1_Bundle *b)
 	b->files = rules;
 	b->files_count = 0;
 	if (b->agent.workdir)
-		rules[b->files_count++] = (nacre_session_v1_FileRule){
-			.path = b->agent.workdir, .write = true };
+		rules[b->files_count++] =
+		    (nacre_session_v1_FileRule){ .path = b->agent.workdir,
+			    .write = true };
 	for (size_t i = 0; i < host.launch_n; i++) {
 		char *w = host.launch[i];
 
@@ -265,8 +266,9 @@ fill_files(nacre_session_v1_Bundle *b)
 		if (option(w, "ro"))
 			rules[b->files_count++].path = w + 3;
 		if (option(w, "rw"))
-			rules[b->files_count++] = (nacre_session_v1_FileRule){
-				.path = w + 3, .write = true };
+			rules[b->files_count++] =
+			    (nacre_session_v1_FileRule){ .path = w + 3,
+				    .write = true };
 	}
 }
 
@@ -536,7 +538,6 @@ send_end(struct stream *s)
 static void
 begin(struct stream *s)
 {
-	static char none[] = "";
 	nacre_session_v1_AttachDown d = nacre_session_v1_AttachDown_init_zero;
 	struct stat st;
 
@@ -552,7 +553,6 @@ begin(struct stream *s)
 	if (s->fd < 0 || fstat(s->fd, &st) != 0)
 		die(NULL, "cannot open the file to put");
 	d.which_kind = nacre_session_v1_AttachDown_entry_tag;
-	d.kind.entry.path = none;
 	d.kind.entry.kind = nacre_session_v1_EntryKind_ENTRY_FILE;
 	d.kind.entry.mode = st.st_mode & 07777;
 	d.kind.entry.size = (uint64_t)st.st_size;
@@ -591,10 +591,14 @@ took_attach(struct stream *s, const nacre_session_v1_AttachUp *u)
 		s->is_done = true;
 	} else if (u->which_kind == nacre_session_v1_AttachUp_entry_tag) {
 		const nacre_session_v1_Entry *e = &u->kind.entry;
+		struct span link = wire_span(e->link);
+		struct span path = wire_span(e->path);
 
-		printf("entry %s kind=%d mode=%o size=%llu link=%s path=%s\n",
+		printf(
+		    "entry %s kind=%d mode=%o size=%llu link=%.*s path=%.*s\n",
 		    s->id, (int)e->kind, e->mode, (unsigned long long)e->size,
-		    e->link, e->path);
+		    (int)link.len, (const char *)link.ptr, (int)path.len,
+		    (const char *)path.ptr);
 	} else if (u->which_kind == nacre_session_v1_AttachUp_done_tag) {
 		print_kept("out", s->id, &s->said[0]);
 		printf("done %s code=%s bytes=%llu entries=%llu text=%s\n",

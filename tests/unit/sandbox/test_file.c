@@ -19,6 +19,7 @@ static char folder[] = "/tmp/nacre-file.XXXXXX";
 static int root = -1;
 static int outside = -1; /* its parent's folder beside it */
 static struct arena arena;
+static struct arena asked; /* of what is asked */
 static nacre_sandbox_v1_FileReply reply;
 static int fd = -1;
 
@@ -26,17 +27,14 @@ static int
 act(nacre_sandbox_v1_FileVerb verb, const char *path)
 {
 	nacre_sandbox_v1_FileRequest q = nacre_sandbox_v1_FileRequest_init_zero;
-	static char text[LIMIT_PATH];
-	static char link[] = "target";
 
 	arena_release(&arena);
 	memset(&reply, 0, sizeof(reply));
 	fd_close(&fd);
-	assert_true(text_copy(text, sizeof(text), span_str(path)));
 	q.verb = verb;
-	q.path = text;
+	q.path = wire_bytes(&arena, span_str(path));
 	q.mode = 0640;
-	q.link = link;
+	q.link = wire_bytes(&arena, SPAN_LIT("target"));
 	q.mtime_ms = 1577934245123;
 	return file_act(root, &q, &reply, &fd, &arena);
 }
@@ -68,6 +66,7 @@ setup(void **state)
 
 	(void)state;
 	arena_init(&arena, SANDBOX_ARENA);
+	arena_init(&asked, 1 << 20);
 	if (!mkdtemp(folder))
 		return -1;
 	outside = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -205,18 +204,18 @@ a_list_names_what_is_there(void **state)
 	(void)state;
 	assert_int_equal(act(VERB(LIST), "/"), 0);
 	for (size_t i = 0; i < reply.nodes_count; i++)
-		if (strcmp(reply.nodes[i].name, "up") == 0) {
+		if (span_is(wire_span(reply.nodes[i].name), "up")) {
 			has_link = true;
 			assert_true(S_ISLNK(reply.nodes[i].mode));
-			assert_string_equal(reply.nodes[i].link,
-			    "/../../secret");
+			assert_true(span_is(wire_span(reply.nodes[i].link),
+			    "/../../secret"));
 		}
 	assert_true(has_link);
 	assert_false(reply.more);
 	assert_int_equal(act(VERB(LIST), "/plain"), ENOTDIR);
 	assert_int_equal(act(VERB(LIST), "/.."), 0);
 	for (size_t i = 0; i < reply.nodes_count; i++)
-		assert_string_not_equal(reply.nodes[i].name, "secret");
+		assert_false(span_is(wire_span(reply.nodes[i].name), "secret"));
 }
 
 static void
@@ -235,7 +234,7 @@ a_long_list_comes_in_parts(void **state)
 		write_file(name, "");
 	}
 	q.verb = VERB(LIST);
-	q.path = path;
+	q.path = wire_bytes(&asked, span_str(path));
 	do {
 		arena_release(&arena);
 		memset(&reply, 0, sizeof(reply));
@@ -263,7 +262,7 @@ a_list_goes_on_where_it_was(void **state)
 		write_file(name, "");
 	}
 	q.verb = VERB(LIST);
-	q.path = path;
+	q.path = wire_bytes(&asked, span_str(path));
 	do {
 		arena_release(&arena);
 		memset(&reply, 0, sizeof(reply));
@@ -272,7 +271,7 @@ a_list_goes_on_where_it_was(void **state)
 			char name[32];
 			uint64_t n;
 
-			assert_true(num_parse(span_str(reply.nodes[i].name),
+			assert_true(num_parse(wire_span(reply.nodes[i].name),
 			    NELEM(seen) - 1, &n));
 			assert_false(seen[n]);
 			seen[n] = true;
@@ -307,7 +306,7 @@ long_links_make_short_parts(void **state)
 	}
 	buf_init(&b, LIMIT_MESSAGE);
 	q.verb = VERB(LIST);
-	q.path = path;
+	q.path = wire_bytes(&asked, span_str(path));
 	do {
 		arena_release(&arena);
 		memset(&reply, 0, sizeof(reply));
