@@ -88,7 +88,6 @@ scene_load(struct cli *c, struct arena *a, const char *name, struct scene *s,
 			index.symlinks[i].target };
 	s->image = (struct prover_image){ .links = links,
 		.links_n = index.symlink_count,
-		.workdir = span_str(image_workdir(&s->info)),
 		.identify = identify,
 		.arg = &s->info };
 	s->known = true;
@@ -217,15 +216,23 @@ load(struct arena *a, const char *path, unsigned flags, struct policy *p,
 	return fault_exit(FAULT_INVALID);
 }
 
+/* The child works where its user does. */
 static struct prover_result
 judge(struct arena *a, const struct scene *s, const struct policy *child,
     const struct policy *parent)
 {
+	struct prover_image image = s->image;
 	struct prover_question q = { .child = child,
 		.parent = parent,
-		.image = s->known ? &s->image : NULL };
+		.image = s->known ? &image : NULL };
+	struct image_account who;
 	struct prover_result r;
+	struct fault ignored = { 0 };
 
+	if (s->known &&
+	    image_run_as(&s->info, child->user, child->group, &who, &ignored) ==
+		0)
+		image.workdir = span_str(image_workdir(&s->info, &who));
 	prover_prove(&q, a, &r);
 	return r;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * UpdateConfig: a sandbox's own policy is replaced, as a new generation,
- * proved like the first one. What a machine cannot change while it lives is
- * settled at create (process, landlock, include_workdir); the rest holds from
- * the next start. Nothing else that existing clients ask here is served.
+ * proved like the first one, that holds from the next start. The process is
+ * settled at create: the disk is its user's. A live sandbox's files cannot be
+ * changed. Nothing else that existing clients ask here is served.
  */
 #include <string.h>
 
@@ -13,6 +13,7 @@
 #include "gateway/object.h"
 #include "gateway/open.h"
 #include "gateway/plan.h"
+#include "gateway/refusal.h"
 #include "gateway/sandbox.h"
 #include "proto/openshell_v1.pb.h"
 #include "wire/wire.h"
@@ -61,30 +62,56 @@ check_ask(struct call *c, const openshell_v1_UpdateConfigRequest *ask,
 	return check_workspace(ask->workspace, f);
 }
 
-static int
-settled(const char *section, struct fault *f)
+static bool
+same_files(const struct policy_files *a, const struct policy_files *b)
 {
-	fault_field(f, section, "%s is settled when a sandbox is created",
-	    section);
-	f->code = FAULT_POLICY_INVALID;
-	return -1;
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (!span_equal(a->file[i].path, b->file[i].path))
+			return false;
+	return true;
+}
+
+static bool
+same_boundary(const struct policy *a, const struct policy *b)
+{
+	return a->best_effort == b->best_effort &&
+	    a->include_workdir == b->include_workdir &&
+	    same_files(&a->read_only, &b->read_only) &&
+	    same_files(&a->read_write, &b->read_write);
+}
+
+static bool
+is_down(const struct store_sandbox *row)
+{
+	return row->state == STATE_STOPPED || row->state == STATE_FAILED;
 }
 
 static int
-check_settled(const struct write *w, struct fault *f)
+check_change(struct call *c, const struct write *w,
+    const struct store_sandbox *row, struct fault *f)
 {
 	struct image_account who;
 
-	if (w->policy.best_effort != w->old.best_effort)
-		return settled("landlock", f);
-	if (w->policy.include_workdir != w->old.include_workdir)
-		return settled("filesystem_policy.include_workdir", f);
 	if (image_run_as(&w->scene.info, w->policy.user, w->policy.group, &who,
 		f) < 0)
 		return -1;
-	if (who.uid != w->uid || who.gid != w->gid)
-		return settled("process", f);
-	return 0;
+	if (who.uid != w->uid || who.gid != w->gid) {
+		fault_field(f, "process",
+		    "process is settled when a sandbox is created");
+		f->code = FAULT_POLICY_INVALID;
+		return -1;
+	}
+	if (is_down(row) || same_boundary(&w->policy, &w->old))
+		return 0;
+	c->hint = "stop it, write the policy, start it";
+	if (refusal_of(c) != NULL)
+		refusal_of(c)->state = arena_str(&c->arena,
+		    span_str(state_name((enum state)row->state)));
+	return fault_set(f, FAULT_NOT_READY,
+	    "the files of '%s' cannot be changed while it is %s", row->name,
+	    state_name((enum state)row->state));
 }
 
 static int
@@ -130,7 +157,7 @@ config_turn(struct call *c, struct fault *f)
 	w->version = row.version;
 	w->uid = plan.uid;
 	w->gid = plan.gid;
-	if (check_settled(w, f) < 0)
+	if (check_change(c, w, &row, f) < 0)
 		return -1;
 	w->judgement.child = &w->policy;
 	w->judgement.scene = &w->scene;

@@ -247,7 +247,7 @@ create_turn(struct call *c, struct fault *f)
 	k->judgement.child = &k->policy;
 	k->judgement.scene = &k->scene;
 	k->judgement.then = create_judged;
-	if (scene_of_image(c->g, &c->arena, &k->scene, f) < 0)
+	if (scene_of_image(c->g, k->plan.workdir, &c->arena, &k->scene, f) < 0)
 		return -1;
 	return judge(c, &k->judgement, f);
 }

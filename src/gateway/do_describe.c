@@ -32,9 +32,9 @@ struct describe {
 	bool console;
 };
 
-#define ENFORCED                                                            \
- "user and group; no network; no capability, own pid, mount, net, ipc and " \
- "uts namespaces"
+#define ENFORCED                                                           \
+ "files, user and group; no network; no capability, own pid, mount, net, " \
+ "ipc and uts namespaces"
 
 int
 do_describe_decide(struct call *c, struct fault *f)
@@ -66,7 +66,7 @@ from_policy(struct describe *d, struct arena *a, nacre_v1_SandboxDetails *out)
 	out->maximum_generation = d->policy.maximum_generation;
 	out->stale_maximum = d->policy.is_stale;
 	out->enforced = arena_str(a, SPAN_LIT(ENFORCED));
-	out->enforcement = enforced_today(&d->plan, d->policy.has_rules, a);
+	out->enforcement = enforced_today(&d->plan, d->policy.message, a);
 	if (out->enforcement != NULL)
 		out->enforcement_count = ENFORCED_SECTIONS;
 }

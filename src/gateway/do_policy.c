@@ -125,15 +125,6 @@ set_sandbox(struct call *c, const char *name, struct prove *k, struct fault *f)
 	return scene_of_sandbox(c->g, &row, &c->arena, &k->scene, f);
 }
 
-static int
-set_image(struct call *c, const char *name, struct prove *k, struct fault *f)
-{
-	if (image_find(&c->g->images, name, &c->arena, &k->scene.info, f) < 0)
-		return -1;
-	k->judgement.scene = &k->scene;
-	return scene_of_image(c->g, &c->arena, &k->scene, f);
-}
-
 static bool
 is_given(const char *s)
 {
@@ -156,7 +147,22 @@ set_above(struct call *c, const nacre_v1_ProvePolicyRequest *ask,
 			&k->parent, f) < 0)
 			return fault_prefix(f, "parent");
 	}
-	return is_given(ask->image) ? set_image(c, ask->image, k, f) : 0;
+	return 0;
+}
+
+/* The child is known: it works where its user does. */
+static int
+set_image(struct call *c, const char *name, struct prove *k, struct fault *f)
+{
+	struct image_account who;
+
+	k->judgement.scene = &k->scene;
+	if (image_find(&c->g->images, name, &c->arena, &k->scene.info, f) < 0 ||
+	    image_run_as(&k->scene.info, k->child.user, k->child.group, &who,
+		f) < 0)
+		return -1;
+	return scene_of_image(c->g, image_workdir(&k->scene.info, &who),
+	    &c->arena, &k->scene, f);
 }
 
 static int
@@ -174,11 +180,13 @@ prove_turn(struct call *c, struct fault *f)
 		f) < 0)
 		return -1;
 	k->child = k->written;
-	if (!k->has_parent)
-		return judge(c, &k->judgement, f);
-	k->judgement.parent = &k->parent;
-	if (policy_complete(&k->written, &k->parent, 0, &c->arena, &k->child,
-		f) < 0)
+	if (k->has_parent) {
+		k->judgement.parent = &k->parent;
+		if (policy_complete(&k->written, &k->parent, 0, &c->arena,
+			&k->child, f) < 0)
+			return -1;
+	}
+	if (is_given(ask->image) && set_image(c, ask->image, k, f) < 0)
 		return -1;
 	return judge(c, &k->judgement, f);
 }

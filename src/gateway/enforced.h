@@ -14,9 +14,9 @@ enum {
 	ENFORCED_SECTIONS = 4,
 };
 
-/* In a; NULL when that is spent. rules: whether the policy has any network
- * policy. */
+/* ENFORCED_SECTIONS of them in a; NULL when that is spent. m may be NULL: no
+ * policy was given. */
 openshell_v1_PolicyEnforcement *enforced_today(const nacre_store_v1_Plan *plan,
-    bool rules, struct arena *a);
+    const struct _openshell_sandbox_v1_SandboxPolicy *m, struct arena *a);
 
 #endif

@@ -114,7 +114,7 @@ object_tell_policy(const struct store_sandbox *row, struct arena *a,
 	if (sandbox_plan(row, a, &plan, f) < 0)
 		return -1;
 	out->status.enforcement = enforced_today(&plan,
-	    out->spec.policy.network_policies_count > 0, a);
+	    out->spec.has_policy ? &out->spec.policy : NULL, a);
 	if (out->status.enforcement == NULL)
 		return fault_set(f, FAULT_LIMIT, "the answer is too long");
 	out->status.enforcement_count = ENFORCED_SECTIONS;
@@ -153,6 +153,7 @@ int
 object_policy(const struct store_sandbox *row, struct arena *a,
     struct object_policy *out, struct fault *f)
 {
+	openshell_sandbox_v1_SandboxPolicy *message;
 	openshell_v1_Sandbox kept = openshell_v1_Sandbox_init_zero;
 
 	if (WIRE_DECODE(openshell_v1_Sandbox, &kept, row->object, a, f) < 0)
@@ -161,13 +162,19 @@ object_policy(const struct store_sandbox *row, struct arena *a,
 		.generation = kept.status.current_policy_version,
 		.maximum_generation = kept.status.maximum_generation,
 		.is_stale = kept.status.stale_maximum,
-		.has_rules = kept.spec.policy.network_policies_count > 0,
 		.hash = kept.status.policy_hash,
 	};
 	if (out->generation == 0)
 		out->generation = 1;
 	if (out->hash == NULL)
 		out->hash = "";
+	if (!kept.spec.has_policy)
+		return 0;
+	message = arena_get(a, sizeof(*message));
+	if (message == NULL)
+		return fault_set(f, FAULT_LIMIT, "the policy is too big");
+	*message = kept.spec.policy;
+	out->message = message;
 	return 0;
 }
 

@@ -20,9 +20,9 @@ struct object_policy {
 	uint32_t generation;         /* from 1, raised by each write */
 	uint64_t maximum_generation; /* it was last judged under; 0: none */
 	bool is_stale;               /* exceeds the maximum of now */
-	bool has_rules;              /* of network_policies; out only */
 	const char *hash;            /* hex SHA-256 of the canonical text */
-	/* What was written; in object_mark(), NULL leaves what is there. */
+	/* What was written; NULL: nothing was. object_mark() leaves what is
+	 * there then. */
 	const struct _openshell_sandbox_v1_SandboxPolicy *message;
 };
 /* What is kept of a request: metadata and spec, encoded in a. */

@@ -172,6 +172,7 @@ resolve_user(const struct image_info *image, const struct policy *p,
 	plan->gid = who.gid;
 	plan->user = arena_str(a, span_str(who.name));
 	plan->home = arena_str(a, span_str(who.home));
+	plan->workdir = arena_str(a, span_str(image_workdir(image, &who)));
 	return 0;
 }
 
@@ -180,21 +181,15 @@ plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
     const struct policy *p, struct arena *a, nacre_store_v1_Plan *plan,
     struct fault *f)
 {
-	const char *folder = image->config.workdir;
-
 	if (resolve_user(image, p, a, plan, f) < 0 ||
 	    make_env(spec, image, a, plan, f) < 0)
 		return -1;
-	if (*folder != '/' || folder[1] == '\0')
-		folder = plan->home;
-	plan->workdir = arena_str(a, span_str(folder));
 	plan->tty = spec->tty;
 	plan->argv = spec->command;
 	plan->argv_count = spec->command_count;
 	plan->policy = wire_bytes(a, p->text);
 	plan->image_user = arena_str(a, span_str(image->config.user));
-	plan->image_workdir = arena_str(a, span_str(image->config.workdir));
-	if (plan->policy == NULL || plan->image_workdir == NULL)
+	if (plan->policy == NULL || plan->workdir == NULL)
 		return fault_set(f, FAULT_LIMIT, "the policy is too big");
 	return 0;
 }

@@ -18,8 +18,8 @@ identify(const void *arg, const char *user, const char *group, uint32_t *uid,
 }
 
 int
-scene_of_image(struct gateway *g, struct arena *a, struct scene *s,
-    struct fault *f)
+scene_of_image(struct gateway *g, const char *workdir, struct arena *a,
+    struct scene *s, struct fault *f)
 {
 	struct prover_link *links;
 	struct image_index index;
@@ -37,7 +37,7 @@ scene_of_image(struct gateway *g, struct arena *a, struct scene *s,
 	s->image = (struct prover_image){
 		.links = links,
 		.links_n = index.symlink_count,
-		.workdir = span_str(image_workdir(&s->info)),
+		.workdir = span_str(workdir),
 		.identify = identify,
 		.arg = &s->info,
 	};
@@ -55,7 +55,5 @@ scene_of_sandbox(struct gateway *g, const struct store_sandbox *row,
 		return fault_prefix(f, "image of '%s'", row->name);
 	if (plan.image_user != NULL)
 		s->info.config.user = plan.image_user;
-	if (plan.image_workdir != NULL)
-		s->info.config.workdir = plan.image_workdir;
-	return scene_of_image(g, a, s, f);
+	return scene_of_image(g, plan.workdir, a, s, f);
 }

@@ -130,8 +130,12 @@ int image_user_resolve(const struct image_info *i, const char *user,
  */
 int image_run_as(const struct image_info *i, const char *user,
     const char *group, struct image_account *out, struct fault *f) MUST_CHECK;
-/* Where an image's processes begin: its WORKDIR, else /sandbox. */
-const char *image_workdir(const struct image_info *i);
+/*
+ * Where who begins, and what include_workdir of a policy means: the image's
+ * WORKDIR, else the home of who, else /sandbox; never "/".
+ */
+const char *image_workdir(const struct image_info *i,
+    const struct image_account *who);
 
 struct image_symlink {
 	struct span path; /* absolute */

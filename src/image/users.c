@@ -244,10 +244,16 @@ image_run_as(const struct image_info *i, const char *user, const char *group,
 	return 0;
 }
 
-const char *
-image_workdir(const struct image_info *i)
+static bool
+is_folder(const char *path)
 {
-	const char *dir = i->config.workdir;
+	return path[0] == '/' && path[1];
+}
 
-	return dir[0] == '/' && dir[1] ? dir : "/sandbox";
+const char *
+image_workdir(const struct image_info *i, const struct image_account *who)
+{
+	if (is_folder(i->config.workdir))
+		return i->config.workdir;
+	return is_folder(who->home) ? who->home : "/sandbox";
 }

@@ -4,7 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
 gateway_up
-nacre image import tiny "$(tiny_image)" >/dev/null
+root=$(tiny_image)
+mkdir "$root/home/agent/w"
+nacre image import tiny "$root" >/dev/null
 cd "$work" || exit 1
 
 # api FILES RULE: a policy.
@@ -13,8 +15,8 @@ api() {
 	printf '    endpoints: [{host: api.example.com, port: 443, protocol: rest, %s}]\n' "$2"
 	printf '    binaries: [{path: /usr/bin/curl}]\n'
 }
-api '{read_only: [/home], read_write: [/home/agent]}' 'rules: [{allow: {method: GET, path: "/v1/**"}}], deny_rules: [{path: "/v1/admin/**"}]' >maximum.yaml
-api '{read_only: [/home], read_write: [/home/agent]}' 'rules: [{allow: {method: GET, path: "/v1/list"}}]' >narrow.yaml
+api '{read_only: [/home], read_write: [/home/agent/w]}' 'rules: [{allow: {method: GET, path: "/v1/**"}}], deny_rules: [{path: "/v1/admin/**"}]' >maximum.yaml
+api '{read_only: [/home], read_write: [/home/agent/w]}' 'rules: [{allow: {method: GET, path: "/v1/list"}}]' >narrow.yaml
 api '{read_only: [/home/agent]}' 'rules: [{allow: {method: GET, path: "/v1/items/*"}}]' >inside.yaml
 api '{read_only: [/home/agent]}' 'rules: [{allow: {method: GET, path: "/v1/**"}}]' >outside.yaml
 api '{read_only: [/home, /proc/self/fd]}' 'rules: [{allow: {method: GET, path: "/v1/items/*"}}]' >unsupported.yaml
@@ -34,7 +36,7 @@ is "$code $out" "0 # no maximum was ever set" "at first there is none"
 run nacre sandbox create --name lead --from tiny --policy outside.yaml
 is "$code" 0 "any policy may be"
 like "$out" "process: enforced: everything runs as uid 1000, gid 1000" "create says what is enforced"
-like "$out" "filesystem_policy: (not )?enforced" "and what of the files"
+like "$out" "filesystem_policy: enforced: beside what it names" "the files among it"
 like "$out" "network_policies: not enforced yet: there is no network at all, so every allow is unreachable" "and that there is no network"
 like "$(row sandbox.create)" "policy sha256:$(hash_of outside.yaml)" "the record has the policy's hash"
 is "$(get lead policy_hash)" "$(hash_of outside.yaml)" "so has the sandbox"
@@ -136,14 +138,30 @@ is "$(get within policy_generation) $(get within policy_hash)" "2 $(hash_of narr
 is "$(get within stale_maximum)" False "which is not stale"
 like "$(row policy.write)" "verdict within, policy generation 2" "and recorded"
 
+# --- what a live sandbox's policy may not become
+nacre policy set-maximum --none >/dev/null
+nacre sandbox start within >/dev/null
+sed 's,/home/agent/w\],/home],' narrow.yaml >files.yaml
+run nacre policy set within files.yaml
+is "$code" 75 "the files of a live sandbox cannot be changed"
+like "$out" 'stop it, write the policy, start it' "and what to do"
+run nacre sandbox exec within -- sh -c 'cat /etc/group >/dev/null && ls /home'
+is "$code" 0 "its policy is in force, as of its start"
+sed 's,process: {},process: {run_as_user: "77"},' narrow.yaml >process.yaml
+nacre sandbox stop within >/dev/null
+run nacre policy set within process.yaml
+is "$code" 2 "nor its user, ever"
+nacre policy set-maximum narrow.yaml >/dev/null
+
 # --- another life of the gateway
 nacre gateway stop >/dev/null
 gateway_up
 run nacre policy get-maximum -o json
-is "$(field generation) $(field hash)" "2 $(hash_of narrow.yaml)" "a restart keeps the maximum"
+is "$(field generation) $(field hash)" "4 $(hash_of narrow.yaml)" "a restart keeps the maximum"
 run nacre sandbox create --name over --from tiny --policy inside.yaml
 is "$code" 1 "which still caps"
-is "$(nacre sandbox list --stale | tail -n +2 | cut -d' ' -f1)" lead "and what was stale still is"
+until_is "lead" sh -c 'nacre sandbox list --stale | tail -n +2 | cut -d" " -f1'
+ok $? "and what is outside is found, though the sweep was cut short"
 
 # --- lifted
 run nacre policy set-maximum --none

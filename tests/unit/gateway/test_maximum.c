@@ -177,8 +177,9 @@ static void
 what_is_enforced_is_said_section_by_section(void **state)
 {
 	const nacre_store_v1_Plan plan = { .uid = 77, .gid = 78 };
+	openshell_sandbox_v1_SandboxPolicy m = { .network_policies_count = 1 };
 	const openshell_v1_PolicyEnforcement *e =
-	    enforced_today(&plan, true, &arena);
+	    enforced_today(&plan, &m, &arena);
 	bool user = false;
 	bool network = false;
 
@@ -192,7 +193,7 @@ what_is_enforced_is_said_section_by_section(void **state)
 			    strstr(e[i].detail, "every allow is unreachable");
 	}
 	assert_true(user && network);
-	e = enforced_today(&plan, false, &arena);
+	e = enforced_today(&plan, NULL, &arena);
 	assert_null(strstr(e[ENFORCED_SECTIONS - 1].detail, "unreachable"));
 }
 

@@ -189,11 +189,15 @@ images_without_an_account_get_the_house_s(void **state)
 	assert_int_equal(who.uid, 1000);
 	assert_int_equal(who.gid, 1000);
 	assert_string_equal(who.name, "sandbox");
-	assert_string_equal(image_workdir(&info), "/sandbox");
+	assert_string_equal(image_workdir(&info, &who), "/sandbox");
+	who.home = "/home/me";
+	assert_string_equal(image_workdir(&info, &who), "/home/me");
+	who.home = "/";
+	assert_string_equal(image_workdir(&info, &who), "/sandbox");
 	info.config.workdir = "/";
-	assert_string_equal(image_workdir(&info), "/sandbox");
+	assert_string_equal(image_workdir(&info, &who), "/sandbox");
 	info.config.workdir = "/srv";
-	assert_string_equal(image_workdir(&info), "/srv");
+	assert_string_equal(image_workdir(&info, &who), "/srv");
 }
 
 int
