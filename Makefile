@@ -123,7 +123,7 @@ kernel: $(KERNEL)/vmlinux
 $(B)/gen/.stamp: $(protos) $(wildcard proto/*.options) $(DEPS)/.id
 	$(if $(protos),$(call say,PROTO,'$(notdir $(protos))'))
 	$(Q)tools/gen-proto $(@D) $(protos) && touch $@
-$(gen): $(B)/gen/.stamp
+$(gen) $(gen:.c=.h): $(B)/gen/.stamp
 	@test -e $@
 
 # --- the guest's system call filters: compiled here, not there
