@@ -30,7 +30,7 @@
 #include "sandbox/evidence.h"
 
 enum broker_limits {
-	BROKER_JOINS = 128,   /* from connect until handed over; then EAGAIN */
+	BROKER_JOINS = 256,   /* from connect until handed over; then EAGAIN */
 	BROKER_DOORWAYS = 16, /* addresses listened on at once; then EAGAIN */
 	BROKER_ACCEPTS = 16,  /* Accept calls that wait */
 	BROKER_JOIN_MS = 10000, /* from "go on" to the connection */

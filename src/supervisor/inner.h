@@ -10,6 +10,7 @@
  *   attach   exec           put get  copies        memory of the machine
  *   files    what the agent may reach
  *   finish   stop and end
+ *   door.h   what agents knock at: door, door_conn, door_serve
  *   rehearse the launch path on scrap disks   partner  its other side
  *
  * Nothing here is global: the one object is `struct supervisor`, owned by
@@ -31,16 +32,18 @@
 #include "proto/nacre_sandbox.pb.h"
 #include "proto/nacre_session.pb.h"
 #include "rpc/rpc.h"
+#include "supervisor/door.h"
 #include "tls/tls.h"
 #include "wire/wire.h"
 
 struct supervisor;
 
 enum supervisor_limits {
-	SUPERVISOR_RUNS = 64,      /* attached streams and processes */
-	SUPERVISOR_ID = 64,        /* bytes of an attach id */
-	SUPERVISOR_TOKEN = 4096,   /* bytes of one token */
-	SUPERVISOR_ARENA = 4 << 20 /* what one decoded message may take */
+	SUPERVISOR_RUNS = 64,       /* attached streams and processes */
+	SUPERVISOR_ID = 64,         /* bytes of an attach id */
+	SUPERVISOR_TOKEN = 4096,    /* bytes of one token */
+	SUPERVISOR_ARENA = 4 << 20, /* what one decoded message may take */
+	SUPERVISOR_KEPT = 32        /* descriptors that are early */
 };
 
 /* --- disks.c: the image, the writable layer and their union at /new. */
@@ -103,7 +106,7 @@ struct box {
 		uint64_t tag;
 		int fds[3];
 		size_t n;
-	} kept[4];
+	} kept[SUPERVISOR_KEPT];
 };
 
 /* Start the process and its link. cgroup is the agent's, borrowed. */
@@ -351,6 +354,7 @@ struct supervisor {
 	struct run *main;
 	struct run *runs[SUPERVISOR_RUNS]; /* execs */
 	unsigned files;                    /* puts and gets that run */
+	struct door door;
 	struct deferred early;
 	struct timer ending;
 	uint32_t grace_ms;

@@ -259,8 +259,10 @@ confirmed(void *owner, const struct fault *why, struct span m)
 		return;
 	if (f.code != FAULT_NONE || keep_probes(sv, m, &f) != 0)
 		launch_failed(sv, "confine", &f);
-	else
+	else {
+		door_open(&sv->door, sv);
 		start_main(sv);
+	}
 }
 
 static int

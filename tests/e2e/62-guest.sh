@@ -46,7 +46,7 @@ wait after
 stop 1000
 wait stopped
 END
-is "$(grep -c '^probe .* passed' <<<"$out") $(grep -c '^probe .* failed' <<<"$out")" "15 0" "every probe of the confinement passes"
+is "$(grep -c '^probe .* passed' <<<"$out") $(grep -c '^probe .* failed' <<<"$out")" "16 0" "every probe of the confinement passes"
 is "$(grep '^log' <<<"$out" | sort)" $'log err to-err\\x0a\nlog out uid=1000(agent) gid=1000(agent)\\x0a/made/for/it\\x0a' \
 	"the main process runs as the agent, in a folder that was made for it"
 is "$(grep '^exit ' <<<"$out")" "exit code=3 signal=0 reason=" "its exit code is told"
