@@ -18,6 +18,7 @@ for d in work given open; do
 done
 install -d -m 777 "$root/work/linked" "$root/work/moved"
 install -m 666 /dev/null "$root/etc/open"
+install -d -m 750 "$root/kept"
 install -m 4755 "$root/bin/jail" "$root/work/suid"
 ln -s given "$root/alias"
 tar -C "$root" --owner=0 --group=0 -cf "$work/root.tar" .
@@ -77,11 +78,11 @@ is "$(of g)" "alive" "and the sandbox lives on"
 
 blank "$work/disk"
 guest <<'END'
-launch dir=/work ro=/alias ro=/nosuch best_effort rw=/made/for/it -- sleep 1000
+launch dir=/work ro=/alias ro=/nosuch best_effort rw=/made/for/it rw=/kept -- sleep 1000
 wait ready
 exec a -- sh -c 'cat /given/f && cat /alias/f && echo read; (echo >>/given/f) 2>&1; cat /open/f 2>&1'
 wait a
-exec b -- sh -c 'stat -c "%U %a" /made/for /made/for/it; touch /made/for/it/x && echo written'
+exec b -- sh -c 'stat -c "%U %a" /made/for /made/for/it /kept; touch /made/for/it/x && echo written'
 wait b
 exec c -- sh -c 'ln -s /open /work/trap; ln -s /open /made/for/it/trap; mkdir /work/sub; echo planted'
 wait c
@@ -99,7 +100,8 @@ sh: can't create /given/f: Permission denied
 cat: can't open '/open/f': Permission denied" "a link of the image leads to what it means there, and no further"
 is "$(of b)" "root 755
 agent 755
-written" "a folder to write to is made for the agent"
+root 750
+written" "a folder to write to is made for the agent, and one that is there stays whose it is"
 is "$(of c)" planted "(links are planted)"
 is "$(of e)" ended "agent processes may signal each other"
 is "$(of f)" / "a work folder may lie outside of the policy"
