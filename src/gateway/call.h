@@ -11,6 +11,7 @@
 
 #include "audit/audit.h"
 #include "gateway/inner.h"
+#include "grant/grant.h"
 
 struct pb_msgdesc_s;
 struct early;
@@ -46,12 +47,22 @@ enum call_kind {
 	CALL_FIRST = 1 << 1, /* the first message asks, more may follow */
 };
 
+/*
+ * Who calls, as its door attached it: the peer of the socket, or a sandbox by
+ * the door in its guest. Nothing of it is what the caller said.
+ */
 struct caller {
 	unsigned who; /* enum call_who */
-	uid_t uid;
+	uid_t uid;    /* of a user, as the next two */
 	pid_t pid;
-	char text[LIMIT_ID + 16]; /* "uid:1000" */
+	bool may_grant;           /* has the scope grant:write */
+	char text[LIMIT_ID + 16]; /* "uid:1000", "sandbox:<id>" */
 	char program[256];
+	/* Of CALL_SANDBOX: which, and what was found of the process that
+	 * called connect and of all that hold the connection. The spans are
+	 * the door's, until the call has ended. */
+	char sandbox_id[LIMIT_ID + 1];
+	struct grant_evidence evidence;
 };
 
 struct method {

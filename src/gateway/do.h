@@ -11,6 +11,7 @@ int do_gateway_info(struct call *c, struct fault *f) MUST_CHECK;
 int do_status(struct call *c, struct fault *f) MUST_CHECK;
 void do_stop_gateway_answer(struct call *c);
 int do_unserved(struct call *c, struct fault *f) MUST_CHECK;
+int do_unbuilt(struct call *c, struct fault *f) MUST_CHECK;
 
 /* do_create.c */
 int do_create_decide(struct call *c, struct fault *f) MUST_CHECK;

@@ -105,3 +105,10 @@ do_unserved(struct call *c, struct fault *f)
 	    "'%.128s' is not served by this gateway",
 	    (const char *)buf_ptr(&c->detail));
 }
+
+int
+do_unbuilt(struct call *c, struct fault *f)
+{
+	return fault_set(f, FAULT_UNIMPLEMENTED,
+	    "%s is not served by this gateway yet", c->method->verb);
+}

@@ -111,11 +111,13 @@ identify(struct gateway *g, int fd, struct caller *c)
 	(void)text_fmt(c->text, sizeof(c->text), "uid:%u", (unsigned)cred.uid);
 	read_program(c);
 	if ((cred.uid == geteuid() || cred.uid == 0) && cred.pid > 0 &&
-	    !is_below_keeper(g, cred.pid))
+	    !is_below_keeper(g, cred.pid)) {
 		c->who = CALL_USER | CALL_ADMIN;
-	else
+		c->may_grant = true;
+	} else {
 		log_info("refused a peer: uid %u, pid %d", (unsigned)cred.uid,
 		    (int)cred.pid);
+	}
 	(void)pidfd;
 }
 
