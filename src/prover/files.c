@@ -30,18 +30,14 @@ static const char *const house_links[][2] = { { "/dev/ptmx", "pts/ptmx" },
 	{ "/dev/stdout", "/proc/self/fd/1" },
 	{ "/dev/stderr", "/proc/self/fd/2" } };
 
-static int
-byte_order(uint8_t c)
-{
-	return c == '/' ? -1 : c;
-}
-
+/* '/' comes before all other bytes. */
 static int
 path_compare(struct span a, struct span b)
 {
 	for (size_t i = 0; i < a.len && i < b.len; i++)
 		if (a.ptr[i] != b.ptr[i])
-			return byte_order(a.ptr[i]) - byte_order(b.ptr[i]);
+			return (a.ptr[i] == '/' ? -1 : a.ptr[i]) -
+			    (b.ptr[i] == '/' ? -1 : b.ptr[i]);
 	return (a.len > b.len) - (a.len < b.len);
 }
 

@@ -123,25 +123,33 @@ is_said(struct prover *p, const struct region_literal *x, const struct box *b,
 	return false;
 }
 
-/* A deny of the child holds all of one of the parent, at b's endpoint. */
+/* d holds all of deny, at b's endpoint. */
+static bool
+is_held(struct prover *p, const struct box *d, const struct box *deny,
+    const struct box *b)
+{
+	uint16_t k = 0;
+
+	while (k < d->n &&
+	    (is_said(p, box_literal(p, d, k), deny, deny->n) ||
+		is_said(p, box_literal(p, d, k), b, b->common_n)))
+		k++;
+	return k == d->n;
+}
+
+/* A deny of the child does. */
 static bool
 is_denied(struct prover *p, const struct box *b, const struct box *deny)
 {
 	index_find(p, &p->network.child_denies,
 	    longer(b->host_key, deny->host_key), deny->path_key);
-	for (uint32_t i = 0; i < 2 * p->hits.n; i++) {
-		const struct box *d =
-		    ((const struct box **)p->hits.items)[i % p->hits.n];
-		uint16_t k = 0;
+	/* The very same one, if it is there, is found in the first round. */
+	for (uint32_t k = 0; k < 2 * p->hits.n; k++) {
+		uint32_t at = k < p->hits.n ? k : k - p->hits.n;
+		const struct box *d = ((const struct box **)p->hits.items)[at];
 
-		/* The very same one, if it is there, is found first. */
-		if ((i < p->hits.n) != (d->hash == deny->hash))
-			continue;
-		while (k < d->n &&
-		    (is_said(p, box_literal(p, d, k), deny, deny->n) ||
-			is_said(p, box_literal(p, d, k), b, b->common_n)))
-			k++;
-		if (k == d->n)
+		if ((k < p->hits.n) == (d->hash == deny->hash) &&
+		    is_held(p, d, deny, b))
 			return true;
 	}
 	return false;
