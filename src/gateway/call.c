@@ -15,16 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gateway/call.h"
+#include "gateway/face.h"
 #include "gateway/refusal.h"
 #include "wire/wire.h"
 
-struct early {
-	struct early *next;
-	struct span message;
-};
-
-static void step(struct call *c);
 static void free_call(void *p);
 
 static enum call_result
@@ -57,8 +51,7 @@ phase_decode(struct call *c)
 		return CALL_NEXT;
 	c->ask = arena_get(&c->arena, c->method->ask_size);
 	BUG_IF(c->ask == NULL);
-	if (wire_decode(c->method->fields, c->ask, c->raw, &c->arena,
-		&c->fault) < 0)
+	if (c->face->decode(c, &c->fault) < 0)
 		return refuse(c);
 	return CALL_NEXT;
 }
@@ -74,17 +67,51 @@ phase_identify(struct call *c)
 	return refuse(c);
 }
 
-static enum call_result
-phase_authorise(struct call *c)
+static void
+say_why(struct call *c, const char *why)
 {
-	if (c->method->who & c->caller.who)
-		return CALL_NEXT;
+	nacre_v1_Refusal *r = refusal_of(c);
+
+	if (r != NULL)
+		r->why = arena_str(&c->arena, span_str(why));
+}
+
+static enum call_result
+refuse_caller(struct call *c)
+{
+	say_why(c, "scope");
 	if (c->method->who == CALL_ADMIN)
 		c->hint = "ask an admin of this gateway: root, or the user "
 			  "who runs it";
+	else if (c->caller.who & CALL_SANDBOX)
+		c->hint = "only the user of this sandbox may, on the host";
 	fault_set(&c->fault, FAULT_REFUSED, "%s is not for this caller",
 	    c->method->verb);
 	return refuse(c);
+}
+
+static enum call_result
+phase_authorise(struct call *c)
+{
+	if (!(c->method->who & c->caller.who) || c->is_unlisted)
+		return refuse_caller(c);
+	if (c->caller.scopes == NULL ||
+	    scope_has(c->caller.scopes, c->method->scope))
+		return CALL_NEXT;
+	say_why(c, "scope");
+	c->hint = "make a token that has it: 'nacre token create --scope'";
+	fault_set(&c->fault, FAULT_REFUSED, "the token has not the scope '%s'",
+	    c->method->scope);
+	return refuse(c);
+}
+
+int
+call_arguments(struct call *c, struct fault *f)
+{
+	if (c->ask_fault.code == FAULT_NONE)
+		return 0;
+	*f = c->ask_fault;
+	return -1;
 }
 
 static enum call_result
@@ -99,6 +126,9 @@ phase_decide(struct call *c)
 		fault_set(&c->fault, FAULT_BUSY, "the gateway is stopping");
 		return refuse(c);
 	}
+	if (!(c->method->kind & CALL_ADMITS) &&
+	    call_arguments(c, &c->fault) < 0)
+		return refuse(c);
 	if (decide != NULL && decide(c, &c->fault) < 0)
 		return refuse(c);
 	return c->then != NULL ? CALL_WAIT : CALL_NEXT;
@@ -117,7 +147,7 @@ void
 call_resume(struct call *c)
 {
 	BUG_IF(c->phase != CALL_DECIDE || c->then == NULL);
-	step(c);
+	call_step(c);
 }
 
 /* The effect's writes and their row of the record are one: both or none. */
@@ -192,23 +222,15 @@ phase_audit(struct call *c)
 static void
 finish(struct call *c)
 {
-	struct buf detail;
-
 	c->phase = CALL_DONE;
-	if (c->rpc == NULL) {
+	if (c->is_left) {
 		loop_bury(c->g->loop, c, free_call);
-		return;
-	}
-	if (c->fault.code == FAULT_NONE) {
-		rpc_finish(c->rpc, NULL, span_of(NULL, 0));
 		return;
 	}
 	if (fault_kind(c->fault.code) == FAULT_KIND_SYSTEM)
 		log_warn(&c->fault, "%s of %s failed", c->method->verb,
 		    c->caller.text);
-	buf_init(&detail, REFUSAL_BYTES);
-	rpc_finish(c->rpc, &c->fault, refusal_encode(c, &detail));
-	buf_release(&detail);
+	c->face->finish(c);
 }
 
 /* After the commit. */
@@ -221,7 +243,7 @@ answer(struct deferred *d)
 	if (c->fault.code == FAULT_NONE &&
 	    c->g->commit_fault.code != FAULT_NONE)
 		c->fault = c->g->commit_fault;
-	if (c->fault.code != FAULT_NONE || c->rpc == NULL) {
+	if (c->fault.code != FAULT_NONE || c->is_left) {
 		finish(c);
 		return;
 	}
@@ -229,7 +251,7 @@ answer(struct deferred *d)
 		c->method->answer(c);
 		return;
 	}
-	if (rpc_send(c->rpc, buf_span(&c->answer), &c->fault) < 0)
+	if (c->face->send(c, buf_span(&c->answer), &c->fault) < 0)
 		log_warn(&c->fault, "cannot answer a call of %s",
 		    c->method->verb);
 	finish(c);
@@ -270,8 +292,8 @@ one_phase(struct call *c)
 	return CALL_WAIT;
 }
 
-static void
-step(struct call *c)
+void
+call_step(struct call *c)
 {
 	for (;;) {
 		enum call_result r = one_phase(c);
@@ -283,102 +305,6 @@ step(struct call *c)
 		else
 			c->phase++;
 	}
-}
-
-/*
- * A stream whose sender did not wait for its answer. Nothing is given back
- * to the sender until it is used, so its window bounds what is kept.
- */
-static void
-keep_early(struct call *c, struct span s)
-{
-	struct early *e = arena_get(&c->arena, sizeof(*e));
-
-	if (e != NULL)
-		e->message = arena_dup(&c->arena, s);
-	if (e == NULL || (e->message.ptr == NULL && s.len > 0)) {
-		if (c->fault.code == FAULT_NONE)
-			fault_set(&c->fault, FAULT_LIMIT,
-			    "too much was sent before the answer");
-		return;
-	}
-	*c->early_end = e;
-	c->early_end = &e->next;
-}
-
-static void
-on_message(struct rpc_call *rpc, void *owner, struct span s)
-{
-	struct call *c = owner;
-
-	if (c->phase == CALL_STREAM && c->events->message != NULL) {
-		c->events->message(c, s);
-		return;
-	}
-	if (c->has_ask && (c->method->kind & CALL_FIRST)) {
-		keep_early(c, s);
-		return;
-	}
-	rpc_consume(rpc, s.len);
-	if (c->phase != CALL_READ)
-		return;
-	if (c->has_ask) {
-		fault_set(&c->fault, FAULT_INVALID,
-		    "one request is one message");
-	} else {
-		c->raw = arena_dup(&c->arena, s);
-		c->has_ask = true;
-		if (c->raw.ptr == NULL && s.len > 0)
-			fault_set(&c->fault, FAULT_LIMIT,
-			    "the request is too large");
-	}
-	step(c);
-}
-
-static void
-on_half_closed(struct rpc_call *rpc, void *owner)
-{
-	struct call *c = owner;
-
-	(void)rpc;
-	c->half_closed = true;
-	if (c->phase == CALL_STREAM) {
-		if (c->events->half_closed != NULL)
-			c->events->half_closed(c);
-		return;
-	}
-	if (c->phase == CALL_READ)
-		step(c);
-}
-
-static void
-on_writable(struct rpc_call *rpc, void *owner)
-{
-	struct call *c = owner;
-
-	(void)rpc;
-	if (c->phase == CALL_STREAM && c->events->writable != NULL)
-		c->events->writable(c);
-}
-
-static void
-on_closed(struct rpc_call *rpc, void *owner, const struct fault *f,
-    struct span detail)
-{
-	struct call *c = owner;
-
-	(void)rpc;
-	(void)f;
-	(void)detail;
-	c->rpc = NULL;
-	if (c->queued)
-		return; /* its row is being committed; answer() frees it */
-	if (c->phase == CALL_STREAM)
-		c->events->gone(c);
-	if (c->then != NULL)
-		c->left(c);
-	c->phase = CALL_DONE;
-	loop_bury(c->g->loop, c, free_call);
 }
 
 static void
@@ -394,54 +320,63 @@ free_call(void *p)
 	if (c->next != NULL)
 		c->next->prev = c->prev;
 	g->calls_n--;
+	if (c->face->freed != NULL)
+		c->face->freed(c);
 	buf_release(&c->answer);
 	buf_release(&c->detail);
 	arena_release(&c->arena);
 	free(c);
 }
 
-static const struct rpc_call_events events = {
-	.message = on_message,
-	.half_closed = on_half_closed,
-	.writable = on_writable,
-	.closed = on_closed,
-};
-
-void
-call_open(struct gateway *g, struct rpc_call *rpc, struct span path,
-    const struct caller *caller)
+struct call *
+call_make(struct gateway *g, const struct call_face *face, void *client,
+    const struct method *m, const struct caller *caller)
 {
 	struct call *c = must_alloc(sizeof(*c));
 
 	c->g = g;
-	c->rpc = rpc;
-	c->method = method_find(path);
+	c->face = face;
+	c->client = client;
+	c->method = m;
 	c->caller = *caller;
 	c->held.run = answer;
 	c->early_end = &c->early;
 	buf_init(&c->answer, LIMIT_MESSAGE);
 	buf_init(&c->detail, AUDIT_DETAIL);
+	arena_init(&c->arena, m->arena);
 	c->next = g->calls;
 	if (g->calls != NULL)
 		g->calls->prev = c;
 	g->calls = c;
 	g->calls_n++;
-	rpc_call_accept(rpc, &events, c);
-	if (c->method == NULL) {
-		c->method = method_unserved();
-		arena_init(&c->arena, c->method->arena);
-		call_note(c, "%.*s", (int)(path.len < 128 ? path.len : 128),
-		    (const char *)path.ptr);
-		c->phase = CALL_IDENTIFY;
-	} else {
-		arena_init(&c->arena, c->method->arena);
-	}
 	if (g->calls_n > GATEWAY_CALLS) {
 		fault_set(&c->fault, FAULT_BUSY, "over %d calls at once",
 		    GATEWAY_CALLS);
 		c->phase = CALL_AUDIT;
 	}
-	step(c);
+	return c;
+}
+
+void
+call_left(struct call *c)
+{
+	c->is_left = true;
+	c->rpc = NULL;
+	if (c->queued)
+		return; /* its row is being committed; answer() frees it */
+	if (c->phase == CALL_STREAM)
+		c->events->gone(c);
+	if (c->then != NULL)
+		c->left(c);
+	c->phase = CALL_DONE;
+	loop_bury(c->g->loop, c, free_call);
+}
+
+void
+call_progress(struct call *c, const struct call_progress *p)
+{
+	if (!c->is_left && c->face->progress != NULL)
+		c->face->progress(c, p);
 }
 
 int
@@ -476,11 +411,11 @@ int
 call_send(struct call *c, const struct pb_msgdesc_s *fields,
     const void *message, struct fault *f)
 {
-	if (c->rpc == NULL)
+	if (c->is_left)
 		return fault_set(f, FAULT_LOST, "the client has left");
 	if (call_reply(c, fields, message, f) < 0)
 		return -1;
-	return rpc_send(c->rpc, buf_span(&c->answer), f);
+	return c->face->send(c, buf_span(&c->answer), f);
 }
 
 void
@@ -520,7 +455,7 @@ call_end_all(struct gateway *g, const struct fault *f)
 	for (struct call *c = g->calls; c != NULL; c = c->next) {
 		if (c->phase != CALL_STREAM)
 			continue;
-		if (c->rpc != NULL)
+		if (!c->is_left)
 			c->events->gone(c);
 		call_finish(c, f);
 	}

@@ -15,6 +15,7 @@
 
 struct pb_msgdesc_s;
 struct early;
+struct call_face;
 struct _nacre_v1_Refusal;
 
 enum call_phase {
@@ -45,6 +46,9 @@ enum call_who {
 enum call_kind {
 	CALL_READS = 1 << 0, /* no effect: recorded only when refused */
 	CALL_FIRST = 1 << 1, /* the first message asks, more may follow */
+	/* decide admits the caller before it looks at the arguments: it calls
+	 * call_arguments() itself. */
+	CALL_ADMITS = 1 << 2,
 };
 
 /*
@@ -56,6 +60,7 @@ struct caller {
 	uid_t uid;    /* of a user, as the next two */
 	pid_t pid;
 	bool may_grant;           /* has the scope grant:write */
+	const char *scopes;       /* of a token, by blanks; NULL: all */
 	char text[LIMIT_ID + 16]; /* "uid:1000", "sandbox:<id>" */
 	char program[256];
 	/* Of CALL_SANDBOX: which, and what was found of the process that
@@ -93,7 +98,11 @@ struct call_events {
 struct call {
 	struct gateway *g;
 	const struct method *method;
-	struct rpc_call *rpc; /* NULL once the client is gone */
+	const struct call_face *face;
+	void *client;         /* of the face */
+	struct rpc_call *rpc; /* of gRPC; NULL once the client is gone */
+	bool is_left;         /* the client is gone, whatever the face */
+	bool is_unlisted;     /* a tool that is not told to this caller */
 	enum call_phase phase;
 	struct caller caller;
 	struct arena arena;
@@ -102,8 +111,9 @@ struct call {
 	struct early **early_end;
 	bool has_ask;
 	bool half_closed;
-	bool queued; /* its answer waits for the commit */
-	void *ask;   /* decoded */
+	bool queued;            /* its answer waits for the commit */
+	void *ask;              /* decoded */
+	struct fault ask_fault; /* of the arguments, for call_arguments() */
 	struct fault fault;
 	const char *hint; /* what to do about the fault; may be NULL */
 	/* What more its refusal says, in the arena; may be NULL. */
@@ -125,11 +135,21 @@ struct call {
 	struct call *prev;
 };
 
+/* How far a long call is, for a client that wants to know. */
+struct call_progress {
+	uint64_t done;
+	uint64_t total;
+	const char *what; /* static */
+};
+
 /* All rows; a call of no row gets the one that refuses it by name. */
 const struct method *method_find(struct span path);
 const struct method *method_unserved(void);
 size_t methods_count(void);
 const struct method *method_at(size_t i);
+const struct method *method_of_tool(struct span tool); /* NULL: no row */
+/* One of the words of scopes; the empty scope is had by all. */
+bool scope_has(const char *scopes, const char *scope);
 
 /* A client called: c is made, walks, and frees itself. */
 void call_open(struct gateway *g, struct rpc_call *rpc, struct span path,
@@ -142,6 +162,11 @@ void call_open(struct gateway *g, struct rpc_call *rpc, struct span path,
 void call_wait(struct call *c, int (*then)(struct call *c, struct fault *f),
     void (*left)(struct call *c), void *waits_for);
 void call_resume(struct call *c);
+/* From a decide that CALL_ADMITS, once the caller is admitted: what is wrong
+ * with the form of the arguments, if anything. */
+int call_arguments(struct call *c, struct fault *f) MUST_CHECK;
+/* Nothing comes of it when nobody asked. */
+void call_progress(struct call *c, const struct call_progress *p);
 /* From an effect: encode the answer's message. */
 int call_reply(struct call *c, const struct pb_msgdesc_s *fields,
     const void *message, struct fault *f) MUST_CHECK;

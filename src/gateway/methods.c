@@ -46,6 +46,33 @@ method_find(struct span path)
 }
 
 const struct method *
+method_of_tool(struct span tool)
+{
+	if (tool.len == 0)
+		return NULL;
+	for (size_t i = 0; i < NELEM(methods); i++) {
+		if (span_is(tool, methods[i].tool))
+			return &methods[i];
+	}
+	return NULL;
+}
+
+bool
+scope_has(const char *scopes, const char *scope)
+{
+	struct span rest = span_str(scopes);
+
+	while (rest.len > 0) {
+		size_t n = span_find(rest, ' ');
+
+		if (span_is(span_of(rest.ptr, n), scope))
+			return true;
+		rest = span_from(rest, n + 1);
+	}
+	return scope[0] == '\0';
+}
+
+const struct method *
 method_unserved(void)
 {
 	return &unserved;
