@@ -11,7 +11,7 @@
 #include "store/inner.h"
 
 enum {
-	STORE_VERSION = 1,
+	STORE_VERSION = 2,
 };
 
 static const char schema[] =
@@ -37,6 +37,40 @@ static const char schema[] =
     " sandbox TEXT NOT NULL, request_id TEXT NOT NULL,"
     " verdict TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,"
     " hash BLOB NOT NULL) STRICT;";
+
+/* Trees: who opened whom, under which grant, and what was asked twice. Those
+ * that were there before are roots of their own. */
+static const char schema_2[] =
+    "CREATE TABLE lineage ("
+    " seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+    " name TEXT NOT NULL, parent TEXT NOT NULL, root TEXT NOT NULL,"
+    " depth INTEGER NOT NULL, kind INTEGER NOT NULL,"
+    " grant_id TEXT NOT NULL, user TEXT NOT NULL, program TEXT NOT NULL,"
+    " sha256 TEXT NOT NULL, policy_hash TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+    " why TEXT NOT NULL, idle_seconds INTEGER NOT NULL,"
+    " counted INTEGER NOT NULL, began INTEGER NOT NULL,"
+    " cascade TEXT NOT NULL) STRICT;"
+    "CREATE INDEX lineage_root ON lineage (root, seq);"
+    "CREATE TABLE grants ("
+    " seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+    " root TEXT NOT NULL, set_by TEXT NOT NULL,"
+    " generation INTEGER NOT NULL, depth INTEGER NOT NULL,"
+    " breadth INTEGER NOT NULL, total INTEGER NOT NULL,"
+    " used_total INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+    " state INTEGER NOT NULL, programs BLOB NOT NULL) STRICT;"
+    "CREATE INDEX grants_root ON grants (root, seq);"
+    "CREATE TABLE requests ("
+    " parent TEXT NOT NULL, caller TEXT NOT NULL, request_id TEXT NOT NULL,"
+    " digest BLOB NOT NULL, child TEXT NOT NULL,"
+    " PRIMARY KEY (parent, caller, request_id)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX requests_child ON requests (child);"
+    "INSERT INTO lineage (id, name, parent, root, depth, kind, grant_id, user,"
+    " program, sha256, policy_hash, created_ms, ended_ms, why, idle_seconds,"
+    " counted, began, cascade)"
+    " SELECT id, name, '', id, 0, 0, '', '', '', '', '', created_ms, 0, '',"
+    " 0, 0, 1, '' FROM sandboxes ORDER BY created_ms, name;";
 
 int
 store_fault(struct store *s, const char *doing, struct fault *f)
@@ -99,9 +133,10 @@ set_up(struct store *s, struct fault *f)
 		    version, STORE_VERSION);
 	if (version == STORE_VERSION)
 		return 0;
-	if (run(s, "BEGIN IMMEDIATE", f) < 0 || run(s, schema, f) < 0)
+	if (run(s, "BEGIN IMMEDIATE", f) < 0 ||
+	    (version < 1 && run(s, schema, f) < 0) || run(s, schema_2, f) < 0)
 		return -1;
-	return run(s, "PRAGMA user_version = 1; COMMIT", f);
+	return run(s, "PRAGMA user_version = 2; COMMIT", f);
 }
 
 static int

@@ -25,11 +25,13 @@ enum {
 	STORE_REASON = 32,
 	STORE_DETAIL = 240,
 	STORE_HASH = 32,
+	STORE_USER = LIMIT_ID + 15,
 };
 
 struct store;
 
-/* Open or make the file at path; its folder exists. One schema version. */
+/* Open or make the file at path; its folder exists. An older schema is brought
+ * to this one, a newer one is refused. */
 struct store *store_open(const char *path, struct fault *f) MUST_CHECK;
 void store_close(struct store *s); /* what is not committed is lost */
 /* Make the tick's writes durable; nothing written: nothing done. On -1 all
@@ -106,6 +108,103 @@ int store_sandbox_total(struct store *s, uint32_t *n,
 /* Does a sandbox use that image digest? name: of one that does. */
 int store_sandbox_uses(struct store *s, const char *image_digest, bool *used,
     char name[LIMIT_NAME + 1], struct fault *f) MUST_CHECK;
+
+/*
+ * Lineage: one row a sandbox, in the order of creation, so parents stand
+ * before their children. It stays when the sandbox is deleted.
+ */
+struct store_lineage {
+	char id[LIMIT_ID + 1];
+	char name[LIMIT_NAME + 1]; /* among its parent's children */
+	char parent[LIMIT_ID + 1]; /* empty: a root */
+	char root[LIMIT_ID + 1];   /* its own id, of a root */
+	uint32_t depth;
+	uint32_t kind;             /* enum grant_kind */
+	char grant[LIMIT_ID + 1];  /* it was started under; empty: none */
+	char user[STORE_USER + 1]; /* whose tree it is */
+	const char *program;       /* that asked for it; empty: a user */
+	char sha256[STORE_DIGEST + 1];
+	char policy_hash[STORE_DIGEST + 1];
+	int64_t created_ms;
+	int64_t ended_ms; /* 0: it is there */
+	char why[STORE_DETAIL + 1];
+	uint32_t idle_seconds; /* of a tool */
+	bool counted;          /* in used_total of the tree's newest grant */
+	bool began;            /* came to its first instruction */
+	char cascade[LIMIT_ID + 1]; /* id from which it is being ended */
+	/* of its sandbox, while that is there */
+	bool is_there;
+	uint32_t state;
+	bool has_exit;
+	int32_t exit_code;
+	char reason[STORE_REASON + 1];
+	char full_name[LIMIT_NAME + 1];
+};
+int store_lineage_insert(struct store *s, const struct store_lineage *row,
+    struct fault *f) MUST_CHECK;
+/* ended_ms, why, counted, began, cascade and policy_hash. NOT_FOUND. */
+int store_lineage_update(struct store *s, const struct store_lineage *row,
+    struct fault *f) MUST_CHECK;
+int store_lineage_by_id(struct store *s, const char *id, struct arena *a,
+    struct store_lineage *row, struct fault *f) MUST_CHECK;
+/* By the name that the sandbox has while it is there. */
+int store_lineage_by_name(struct store *s, const char *name, struct arena *a,
+    struct store_lineage *row, struct fault *f) MUST_CHECK;
+/* All of a root's tree, deleted ones too. `each` may not list again. */
+typedef int (*store_lineage_each)(void *owner, const struct store_lineage *row,
+    struct fault *f);
+int store_lineage_tree(struct store *s, const char *root,
+    store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
+/* All children in that state, of all trees. */
+int store_lineage_states(struct store *s, uint32_t state,
+    store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
+
+/* Grants. The newest of a root is the one that counts. */
+struct store_grant {
+	char id[LIMIT_ID + 1];
+	char root[LIMIT_ID + 1];
+	char set_by[STORE_USER + 1];
+	uint64_t generation;
+	uint32_t max[3]; /* depth, breadth, total */
+	uint32_t used_total;
+	int64_t created_ms;
+	int64_t expires_ms;
+	int64_t ended_ms;
+	uint32_t state;       /* enum grant_state */
+	struct span programs; /* bytes that only the owner reads */
+};
+int store_grant_insert(struct store *s, const struct store_grant *row,
+    struct fault *f) MUST_CHECK;
+int store_grant_update(struct store *s, const struct store_grant *row,
+    struct fault *f) MUST_CHECK;
+/* NOT_FOUND when that root never had one. */
+int store_grant_newest(struct store *s, const char *root, struct arena *a,
+    struct store_grant *row, struct fault *f) MUST_CHECK;
+/* The newest of each root, oldest first, after place `after` (0: from the
+ * first); each is told the place of its row. */
+int store_grant_list(struct store *s, uint64_t after, uint32_t limit,
+    int (*each)(void *owner, uint64_t place, const struct store_grant *row,
+	struct fault *f),
+    void *owner, struct fault *f) MUST_CHECK;
+
+/* The ledger of creates that carried a request id. */
+struct store_request {
+	const char *parent;
+	const char *caller;
+	const char *request_id;
+	uint8_t digest[STORE_HASH];
+	char child[LIMIT_ID + 1];
+};
+int store_request_put(struct store *s, const struct store_request *r,
+    struct fault *f) MUST_CHECK;
+/* Fills in digest and child; *found false when there is none. */
+int store_request_get(struct store *s, struct store_request *r, bool *found,
+    struct fault *f) MUST_CHECK;
+/* The id is free again; all of a parent that is gone. */
+int store_request_free(struct store *s, const char *child,
+    struct fault *f) MUST_CHECK;
+int store_request_forget(struct store *s, const char *parent,
+    struct fault *f) MUST_CHECK;
 
 /* The record. Rows are numbered from 1 without gaps; only audit/ writes. */
 struct store_audit {
