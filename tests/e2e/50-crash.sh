@@ -11,8 +11,8 @@ status_code() { nacre gateway status >/dev/null 2>&1; echo $?; }
 # Keeper processes of our state folder.
 keepers() {
 	local p n=0
-	for p in $(pgrep -x nacre-keeper); do
-		tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "run .*$work/" && n=$((n + 1))
+	for p in $(grep -lx nacre-keeper /proc/[0-9]*/comm); do
+		tr '\0' ' ' <"${p%comm}cmdline" | grep -q "run .*$work/" && n=$((n + 1))
 	done 2>/dev/null
 	echo $n
 }
