@@ -79,6 +79,41 @@ def union(n, within):
 
 SHAPES = {"disjoint": disjoint, "wildcard": wildcard, "overlapping": overlapping, "union": union}
 
+# --- hard: as much as a policy may hold, and as much as may be undecided
+
+def crossing(n, wider, missing=0):
+    """n allows, each met by n denies that no literal tells apart."""
+    deny = "/**/x%d*" if wider else "/**/x%d"
+    return (policy([endpoint("api.example.com", [443], [rule("GET", "/r%d/**" % i) for i in range(n)],
+                             [{"method": "*", "path": deny % i} for i in range(n - missing)])]),
+            policy([endpoint("api.example.com", [443], [rule("GET", "**")],
+                             [{"method": "*", "path": "/**/x%d" % i} for i in range(n)])]))
+
+
+def apart(n):
+    """n allows and n denies that do not meet, but for a search."""
+    return (policy([endpoint("api.example.com", [443], [rule("GET", "/r%d/*y*" % i) for i in range(n)])]),
+            policy([endpoint("api.example.com", [443], [rule("GET", "**")],
+                             [{"method": "*", "path": "/*/*/**/x%d" % i} for i in range(n)])]))
+
+
+def clauses(variables, n, seed):
+    """Query keys are variables of two values, the child's denies are clauses of three."""
+    r = random.Random(seed)
+    deny = [{"method": "GET", "path": "/s", "query": {"v%02d" % k: r.choice("TF") for k in r.sample(range(variables), 3)}}
+            for _ in range(n)]
+    allow = rule("GET", "/s")
+    allow["allow"]["query"] = {"v%02d" % k: {"any": ["T", "F"]} for k in range(variables)}
+    return (policy([endpoint("api.example.com", [443], [allow], deny)]),
+            policy([endpoint("api.example.com", [443], [rule("GET", "/z")])]))
+
+
+HARD = {"crossing 1000 x 1000": lambda: crossing(1000, False), "wider 1000 x 1000": lambda: crossing(1000, True),
+        "one missing, 300 x 300": lambda: crossing(300, False, 1), "one missing, 1000 x 1000": lambda: crossing(1000, False, 1),
+        "apart 300 x 300": lambda: apart(300), "apart 1000 x 1000": lambda: apart(1000),
+        "20 variables, 85 clauses": lambda: clauses(20, 85, 3), "24 variables, 120 clauses": lambda: clauses(24, 120, 3),
+        "30 variables, 130 clauses": lambda: clauses(30, 130, 3), "50 variables, 210 clauses": lambda: clauses(50, 210, 3)}
+
 # --- agreement: small, wild
 
 HOSTS = ["x.y.test", "a.y.test", "*.y.test", "**.y.test", "a*.y.test", "*b.y.test", "*.a.y.test",
