@@ -63,7 +63,7 @@ start_vmm(char **argv)
 	(void)fcntl(pair[0], F_SETFD, FD_CLOEXEC);
 	(void)text_fmt(append, sizeof(append),
 	    "console=ttyS0 reboot=t panic=-1 quiet tsc=reliable "
-	    "tsc_early_khz=%s %s",
+	    "tsc_early_khz=%s mitigations=off %s",
 	    argv[6], getenv("GUEST_APPEND") ? getenv("GUEST_APPEND") : "");
 	(void)text_fmt(chardev, sizeof(chardev), "socket,id=c0,fd=%d", pair[1]);
 	(void)text_fmt(drive[0], sizeof(drive[0]),

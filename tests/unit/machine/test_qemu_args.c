@@ -79,7 +79,7 @@ test_cold(void **state)
 	assert_true(has(&q, "memory-backend-ram,id=mem,size=256M"));
 	assert_true(has(&q,
 	    "console=ttyS0 reboot=t panic=-1 quiet tsc=reliable "
-	    "tsc_early_khz=2596130"));
+	    "tsc_early_khz=2596130 mitigations=off"));
 	assert_false(has(&q, "-incoming"));
 	qemu_line_release(&q);
 }
