@@ -3,6 +3,11 @@
  * Header fields: ours into nghttp2's form, the peer's gathered one block at
  * a time. Both are bounded by LIMIT_HEADERS, counted as RFC 9113 6.5.2 does
  * (name + value + 32).
+ *
+ * Tokens are indexed like all else (RFC 7541 7.1.3 advises against it where a
+ * stranger's fields share the connection): on our connections every field is
+ * ours, no intermediary reads them, and a token sent by its number instead of
+ * its 450 bytes saves a guest a twentieth of an exec.
  */
 #include <string.h>
 
@@ -67,14 +72,11 @@ h2_header_pack(const struct h2_header *hs, size_t n, struct fault *f)
 	nv = must_alloc(n * sizeof(*nv) + bytes);
 	text = (uint8_t *)(nv + n);
 	for (size_t i = 0; i < n; i++) {
-		bool secret = span_is(hs[i].name, "authorization");
-
 		nv[i].name = put(&text, hs[i].name);
 		nv[i].namelen = hs[i].name.len;
 		nv[i].value = put(&text, hs[i].value);
 		nv[i].valuelen = hs[i].value.len;
-		nv[i].flags =
-		    secret ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
+		nv[i].flags = NGHTTP2_NV_FLAG_NONE;
 	}
 	return nv;
 }
