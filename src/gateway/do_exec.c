@@ -74,7 +74,7 @@ decide(struct call *c, const openshell_v1_ExecSandboxRequest *ask,
 	    check_environment(pairs_of(ask), ask->environment_count,
 		"environment", f) < 0 ||
 	    check_folder(ask->workdir, "workdir", f) < 0 ||
-	    open_id(c, ask->sandbox_id, &row, f) < 0 ||
+	    open_either(c, ask->sandbox_id, &row, f) < 0 ||
 	    open_running(c, &row, &x->vm, f) < 0)
 		return -1;
 	return sandbox_plan(&row, &c->arena, &x->plan, f);

@@ -42,6 +42,23 @@ open_id(struct call *c, const char *id, struct store_sandbox *row,
 }
 
 int
+open_either(struct call *c, const char *what, struct store_sandbox *row,
+    struct fault *f)
+{
+	struct fault by_id = { 0 };
+
+	if (what == NULL || *what == '\0')
+		return fault_field(f, "sandbox_id", "sandbox_id is missing");
+	if (open_id(c, what, row, &by_id) == 0)
+		return 0;
+	if (by_id.code != FAULT_NOT_FOUND) {
+		*f = by_id;
+		return -1;
+	}
+	return open_name(c, what, row, f);
+}
+
+int
 open_running(struct call *c, const struct store_sandbox *row, struct vm **vm,
     struct fault *f)
 {

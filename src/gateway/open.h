@@ -13,6 +13,9 @@ int open_name(struct call *c, const char *name, struct store_sandbox *row,
     struct fault *f) MUST_CHECK;
 int open_id(struct call *c, const char *id, struct store_sandbox *row,
     struct fault *f) MUST_CHECK;
+/* By id, else by name: what a client has at hand. */
+int open_either(struct call *c, const char *what, struct store_sandbox *row,
+    struct fault *f) MUST_CHECK;
 /* Commands and files: the sandbox must run. NOT_READY with a hint. */
 int open_running(struct call *c, const struct store_sandbox *row,
     struct vm **vm, struct fault *f) MUST_CHECK;
