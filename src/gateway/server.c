@@ -38,25 +38,22 @@ struct client {
 static pid_t
 parent_of(pid_t pid)
 {
-	struct fault ignored = { 0 };
+	char text[512]; /* PPid stands in the first 200 bytes */
 	uint64_t parent = 0;
-	struct buf b;
-	char path[64];
+	struct span s;
+	ssize_t n;
+	with_fd fd = -1;
 
-	if (!text_fmt(path, sizeof(path), "/proc/%d/status", (int)pid))
+	if (!text_fmt(text, sizeof(text), "/proc/%d/status", (int)pid))
 		return 0;
-	buf_init(&b, 64 << 10);
-	if (file_read(AT_FDCWD, path, &b, &ignored) == 0) {
-		struct span s = buf_span(&b);
-
-		while (s.len > 0 && !span_starts(s, "PPid:\t"))
-			s = span_from(s, span_find(s, '\n') + 1);
-		s = span_from(s, strlen("PPid:\t"));
-		if (!num_parse(span_of(s.ptr, span_find(s, '\n')), INT32_MAX,
-			&parent))
-			parent = 0;
-	}
-	buf_release(&b);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+	s = span_of(text, n > 0 ? (size_t)n : 0);
+	while (s.len > 0 && !span_starts(s, "PPid:\t"))
+		s = span_from(s, span_find(s, '\n') + 1);
+	s = span_from(s, strlen("PPid:\t"));
+	if (!num_parse(span_of(s.ptr, span_find(s, '\n')), INT32_MAX, &parent))
+		parent = 0;
 	return (pid_t)parent;
 }
 

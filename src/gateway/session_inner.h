@@ -37,6 +37,7 @@ struct session {
 	uint8_t token[DIGEST_SIZE];
 	uint8_t token_before[DIGEST_SIZE];
 	int64_t before_until_ms;
+	struct identity_claims issued; /* what the last one says */
 	int64_t half_life_ms; /* mono; from then on a Refresh is in time */
 };
 

@@ -49,7 +49,23 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 	s->half_life_ms =
 	    clock_mono_ms() + (int64_t)s->g->config.token_life_s * 1000 / 2;
 	digest_of(span_str(out->gateway), s->token);
+	c.audience = IDENTITY_GATEWAY;
+	s->issued = c;
 	return 0;
+}
+
+/* The very token that was issued last needs no signature checked (0.5 ms): it
+ * is who it says it is until it expires. */
+static bool
+is_last(const struct session *s, struct span token)
+{
+	uint8_t digest[DIGEST_SIZE];
+
+	if (!s->accepted || s->vm == NULL ||
+	    clock_wall_ms() / 1000 >= s->issued.expires_s)
+		return false;
+	digest_of(token, digest);
+	return secret_equal(digest, s->token, sizeof(digest));
 }
 
 int
@@ -67,6 +83,10 @@ session_authorise(struct session *s, struct span authorization,
 
 	if (!span_starts(authorization, "Bearer "))
 		return fault_set(f, FAULT_UNAUTHENTICATED, "a token is needed");
+	if (is_last(s, token)) {
+		*out = s->issued;
+		return 0;
+	}
 	if (identity_verify(&expect, token, out, f) < 0)
 		return -1;
 	if (s->vm == NULL || strcmp(out->sandbox_id, s->vm->sandbox_id) != 0)
@@ -76,7 +96,7 @@ session_authorise(struct session *s, struct span authorization,
 		return 0; /* control.c compares it with the row */
 	digest_of(token, digest);
 	if (secret_equal(digest, s->token, sizeof(digest)))
-		return 0;
+		return 0; /* within the leeway */
 	if (clock_mono_ms() < s->before_until_ms &&
 	    secret_equal(digest, s->token_before, sizeof(digest)))
 		return 0;
