@@ -3,8 +3,8 @@
  * The jail of agent processes. What can be prepared is prepared once: the
  * Landlock ruleset here, the filter when the guest was built (syscalls.def,
  * tools/mkfilter.c). What is left for each process are three system calls, in
- * a child that shares its parent's memory and may write nothing but its own
- * stack.
+ * a child that has little of its parent's memory and may write nothing but its
+ * own stack.
  */
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -18,8 +18,9 @@
 #include "confine/filters.h"
 #include "confine/inner.h"
 
-/* Instrumented code would share its books with the parent. */
-#define BARE  __attribute__((no_sanitize("address", "undefined")))
+/* No books and no canary outside the stack. */
+#define BARE \
+ __attribute__((no_sanitize("address", "undefined"), no_stack_protector))
 #define AT(p) ((long)(intptr_t)(p))
 
 enum {
@@ -66,6 +67,18 @@ int
 confine_agent_abi(const struct confine_agent *a)
 {
 	return a->jail.abi;
+}
+
+size_t
+confine_agent_size(void)
+{
+	return sizeof(struct confine_agent);
+}
+
+int
+confine_agent_ruleset(const struct confine_agent *a)
+{
+	return a->jail.ruleset;
 }
 
 void

@@ -7,7 +7,7 @@
  *   raw    only system calls, no allocation, no lock, no fault: 0, or -1 with
  *          errno. These and only these may run between fork and exec.
  *   bare   raw, and writes nothing but its own stack, not even errno: 0, or
- *          -errno. For a child that shares its parent's memory.
+ *          -errno. For a child that has little of its parent's memory.
  *
  * A jail is prepared whole before the fork (paths opened, filter compiled)
  * and applied raw. Nothing that was applied can be undone, and all of it is
@@ -85,6 +85,10 @@ int confine_agent_allow(struct confine_agent *a, int fd, unsigned rights,
  * allowed: an empty jail is a mistake. */
 int confine_agent_apply(const struct confine_agent *a);
 int confine_agent_abi(const struct confine_agent *a);
+/* For a child that has not all of our memory and descriptors: a copy of so
+ * many bytes is as good, and it needs the ruleset's. */
+size_t confine_agent_size(void);
+int confine_agent_ruleset(const struct confine_agent *a);
 void confine_agent_free(struct confine_agent *a); /* NULL is fine */
 
 /*

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between clone and exec. The child runs in our memory on a stack of its own
- * (CLONE_VM): nothing is copied and no page of ours faults afterwards, which
- * is a fifth of an exec under TCG. We do not wait for it (no CLONE_VFORK):
- * as the agent's uid it can be stopped by the agent, and must not stop us.
+ * Between clone and exec. The child has its cell and the code that it runs,
+ * and none of our memory (cell.c). We do not wait for it (no CLONE_VFORK): as
+ * the agent's uid it can be stopped by the agent, and must not stop us.
  *
- * So here are bare system calls only: no library function, no errno, nothing
- * written but this stack. The plan was made before and stays until the report
- * pipe has closed. The order is what makes it safe: identity before
- * capabilities, both before the first path of the agent's; the jail last, as
- * it refuses all of that.
+ * So here are bare system calls only: no library function, no errno, no
+ * canary (it lies in memory that is not there), nothing written but this
+ * stack. The plan was made before and stays until the report pipe has closed.
+ * The order is what makes it safe: identity before capabilities, both before
+ * the first path of the agent's; the jail last, as it refuses all of that.
+ *
+ * A spare (spare.c) stops half way, with our uid, and goes on when a byte
+ * comes; its plan has been written by then.
  */
 #include <linux/capability.h>
 #include <sys/ioctl.h>
@@ -17,13 +19,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 
 #include "sandbox/inner.h"
 
-/* Instrumented code would share its books with the parent. */
-#define BARE  __attribute__((no_sanitize("address", "undefined")))
+/* No books and no canary outside this stack. */
+#define BARE \
+ __attribute__((no_sanitize("address", "undefined"), no_stack_protector))
 #define AT(p) ((long)(intptr_t)(p))
 
 /* What rt_sigaction takes; musl's own struct differs. */
@@ -104,6 +106,7 @@ take_stdio(const struct child_plan *p)
 		r = raw(SYS_dup2, p->stdio[i], i, 0, 0);
 	if (r >= 0 && p->tty)
 		r = raw(SYS_ioctl, 0, TIOCSCTTY, 0, 0);
+	(void)raw(SYS_umask, 022, 0, 0, 0);
 	return r < 0 ? r : 0;
 }
 
@@ -113,12 +116,11 @@ child_confine(const struct child_plan *p, int32_t *stage)
 	long r;
 
 	*stage = CHILD_SETUP;
-	r = take_stdio(p);
+	r = p->waits ? 0 : take_stdio(p);
 	if (r != 0)
 		return (int)r;
-	(void)raw(SYS_umask, 022, 0, 0, 0);
 	*stage = CHILD_IDENTITY;
-	r = take_identity(p->who);
+	r = take_identity(&p->who);
 	if (r != 0)
 		return (int)r;
 	*stage = CHILD_RIGHTS;
@@ -136,13 +138,48 @@ child_confine(const struct child_plan *p, int32_t *stage)
 }
 
 BARE static _Noreturn void
+leave(void)
+{
+	for (;;)
+		(void)raw(SYS_exit_group, 127, 0, 0, 0);
+}
+
+BARE static _Noreturn void
 give_up(const struct child_plan *p, int32_t stage, long error)
 {
 	struct child_report r = { .error = (int32_t)-error, .stage = stage };
 
 	(void)raw(SYS_write, p->report, AT(&r), sizeof(r), 0);
-	for (;;)
-		(void)raw(SYS_exit_group, 127, 0, 0, 0);
+	leave();
+}
+
+/* What other processes hold must end with them, not with a spare. */
+BARE static void
+close_others(const struct child_plan *p)
+{
+	long from = 3;
+
+	for (int i = 0; i < CHILD_KEEPS; i++) {
+		if (p->keep[i] > from)
+			(void)raw(SYS_close_range, from, p->keep[i] - 1, 0, 0);
+		if (p->keep[i] >= from)
+			from = p->keep[i] + 1;
+	}
+	(void)raw(SYS_close_range, from, ~0U, 0, 0);
+}
+
+/* Until the byte comes; the end of the pipe is the end of this process. */
+BARE static void
+wait_for_go(const struct child_plan *p)
+{
+	int go = p->go;
+	char byte;
+
+	if (take_stdio(p) != 0)
+		leave();
+	close_others(p);
+	if (raw(SYS_read, go, AT(&byte), 1, 0) != 1)
+		leave();
 }
 
 /* As execvp: go on past what is not there; remember what may not be run. */
@@ -151,8 +188,11 @@ child_run(const struct child_plan *p)
 {
 	int32_t stage;
 	long error = -ENOENT;
-	long r = child_confine(p, &stage);
+	long r;
 
+	if (p->waits)
+		wait_for_go(p);
+	r = child_confine(p, &stage);
 	if (r != 0)
 		give_up(p, stage, r);
 	for (size_t i = 0; i < p->files_n; i++) {
@@ -167,16 +207,17 @@ child_run(const struct child_plan *p)
 }
 
 pid_t
-child_start(const struct child_plan *p, void *stack, size_t size, int cgroup)
+child_start(const struct cell *c, int cgroup)
 {
+	size_t size;
+	const uint8_t *stack = cell_stack(c, &size);
 	/* cppcheck-suppress variableScope ; the system call reads it */
 	uint64_t args[ARGS] = {
-		[ARG_FLAGS] = CLONE_VM,
 		[ARG_EXIT_SIGNAL] = SIGCHLD,
 		[ARG_STACK] = (uint64_t)(uintptr_t)stack,
 		[ARG_STACK_SIZE] = size,
 	};
-	register const struct child_plan *plan __asm__("r12") = p;
+	register const struct child_plan *plan __asm__("r12") = cell_plan(c);
 	register void (*run)(const struct child_plan *) __asm__("r13") =
 	    child_run;
 	long r;
@@ -185,6 +226,7 @@ child_start(const struct child_plan *p, void *stack, size_t size, int cgroup)
 		args[ARG_FLAGS] |= (uint64_t)1 << CLONE_INTO_CGROUP_SHIFT;
 		args[ARG_CGROUP] = (uint64_t)cgroup;
 	}
+	cell_lend(c, true);
 	/* In the child the stack pointer is new and aligned; it never
 	 * returns from the call. */
 	__asm__ volatile("syscall\n\t"
@@ -199,6 +241,7 @@ child_start(const struct child_plan *p, void *stack, size_t size, int cgroup)
 			 : "a"((long)SYS_clone3), "D"(args), "S"(sizeof(args)),
 			 "r"(plan), "r"(run)
 			 : "rcx", "r11", "memory", "cc");
+	cell_lend(c, false);
 	if (r < 0)
 		errno = (int)-r;
 	return r < 0 ? -1 : (pid_t)r;

@@ -98,7 +98,8 @@ confirm(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
 	    root_build(sb, q, f) != 0 || root_furnish(q, f) != 0 ||
 	    jail_make(sb, q, f) != 0 || rights_reduce(f) != 0 ||
 	    broker_open(&sb->broker, sb, f) != 0 || answer_probes(sb, f) != 0 ||
-	    limit_pids(sb, q->pids_max, f) != 0)
+	    limit_pids(sb, q->pids_max, f) != 0 ||
+	    leaf_limit_pids(sb, q->pids_max, f) != 0)
 		return -1;
 	sb->state = SANDBOX_READY;
 	return 0;

@@ -9,15 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sandbox/inner.h"
 
 enum {
-	STACK_BYTES = 16384, /* of a child before its exec */
-	LOOK_MS = 3
+	LOOK_MS = 3,
+	SPARE_BUSY_MS = 20, /* the next spare, while this one runs */
+	SPARE_IDLE_MS = 2   /* and when it has ended and been told */
 };
 
 static const char *const stage_words[] = { "setup", "workdir", "identity",
@@ -40,10 +40,19 @@ close_report(struct exec *e)
 	fd_close(&e->report_fd);
 }
 
-/* Not before the child has left our memory. */
+/* The child has what it needs, or is not there. */
+static void
+forget_request(struct exec *e)
+{
+	arena_release(&e->arena);
+	plan_close(&e->plan);
+}
+
+/* Not before the child has left its cell. */
 void
 exec_release(struct exec *e)
 {
+	forget_request(e);
 	close_report(e);
 	for (size_t i = 0; i < e->ours_n; i++)
 		fd_close(&e->ours[i]);
@@ -51,9 +60,8 @@ exec_release(struct exec *e)
 	loop_timer_clear(&e->timer);
 	leaf_give(e->leaf);
 	e->leaf = NULL;
-	arena_release(&e->arena);
-	free(e->stack);
-	e->stack = NULL;
+	spare_give_cell(e->sb, &e->cell);
+	spare_later(e->sb, SPARE_IDLE_MS);
 	e->is_used = false;
 }
 
@@ -158,32 +166,40 @@ look_again(struct timer *t)
  * instruction; most commands are over before that would be of use. So the
  * pipe is looked at when the child ends or, at the latest, a moment later.
  */
+static void
+watch_report(struct exec *e, bool tell_at_once)
+{
+	struct fault ignored = { 0 };
+
+	e->first_pid = e->pid;
+	if (!tell_at_once ||
+	    loop_watch(e->sb->loop, &e->report, e->report_fd, LOOP_IN,
+		&ignored) != 0)
+		loop_timer_set(e->sb->loop, &e->look, LOOK_MS);
+}
+
 static int
-launch(struct exec *e, bool tell_at_once, struct fault *f)
+launch(struct exec *e, const nacre_sandbox_v1_ExecRequest *q, struct fault *f)
 {
 	int report[2];
 
-	if (leaf_take(e->sb, &e->leaf, f) != 0)
+	if (plan_stdio(e, q, f) != 0 || leaf_take(e->sb, &e->leaf, f) != 0)
 		return -1;
 	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0)
 		return fault_sys(f, "cannot open a pipe");
 	e->report_fd = report[0];
 	e->plan.report = report[1];
-	e->stack = must_alloc(STACK_BYTES);
 	e->ooms = leaf_ooms(e->leaf);
-	e->pid = child_start(&e->plan, e->stack, STACK_BYTES, leaf_fd(e->leaf));
-	if (e->pid < 0) {
-		e->pid = 0;
-		(void)fault_sys(f, "cannot make a process");
+	if (cell_open(&e->cell, cell_need(&e->plan), f) == 0) {
+		BUG_IF(!cell_fill(&e->cell, &e->plan));
+		e->pid = child_start(&e->cell, leaf_fd(e->leaf));
+		if (e->pid < 0) {
+			e->pid = 0;
+			(void)fault_sys(f, "cannot make a process");
+		}
 	}
-	e->first_pid = e->pid;
 	fd_close(&report[1]);
-	if (e->pid == 0)
-		return -1;
-	if (!tell_at_once ||
-	    loop_watch(e->sb->loop, &e->report, e->report_fd, LOOP_IN, f) != 0)
-		loop_timer_set(e->sb->loop, &e->look, LOOK_MS);
-	return 0;
+	return e->pid == 0 ? -1 : 0;
 }
 
 static int
@@ -191,14 +207,12 @@ start(struct exec *e, const nacre_sandbox_v1_ExecRequest *q, struct fault *f)
 {
 	int r = plan_make(e, q, f);
 
+	if (r == 0 && !spare_use(e))
+		r = launch(e, q, f);
+	forget_request(e);
 	if (r == 0)
-		r = launch(e, q->at_once, f);
-	/* The child may be reading the plan: it is closed by copies. */
-	for (size_t i = 0; i < NELEM(e->plan.stdio); i++) {
-		int fd = e->plan.stdio[i];
-
-		fd_close(&fd);
-	}
+		watch_report(e, q->at_once);
+	spare_later(e->sb, SPARE_BUSY_MS);
 	if (r == 0 && q->timeout_ms > 0)
 		loop_timer_set(e->sb->loop, &e->timer,
 		    (int64_t)(q->timeout_ms < INT32_MAX ? q->timeout_ms
@@ -253,7 +267,6 @@ exec_serve(struct serving *s, struct span m)
 		sandbox_refuse(s->call, &f);
 		return;
 	}
-	/* The child reads it: it stays with the process. */
 	e->arena = a;
 	if (start(e, &q, &f) == 0) {
 		e->call = s->call;

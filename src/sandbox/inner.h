@@ -9,6 +9,7 @@
  *   probe   proof by trying
  *   exec    processes               plan    what one needs, from a request
  *   child   after the clone: system calls only
+ *   cell    what it shares with us  spare   one made ahead
  *   leaf    a cgroup for each       reap    ends, events, stop
  *   file    acts inside the root
  *   bulk    bytes in frames where descriptors cannot cross
@@ -76,6 +77,9 @@ enum child_stage {
 	CHILD_RIGHTS,
 	CHILD_EXEC,
 };
+enum {
+	CHILD_KEEPS = 3
+};
 struct child_report {
 	int32_t error;
 	int32_t stage;
@@ -85,17 +89,26 @@ struct sandbox;
 
 /* All that the child needs, made before the fork. */
 struct child_plan {
-	const struct identity *who;
+	struct identity who;
 	/* Applied last; NULL: none (a test without a guest's kernel). */
 	const struct confine_agent *jail;
 	int stdio[3];
 	int report;
 	bool tty;
+	bool waits; /* a spare: for a byte from go */
+	int go;
+	int keep[CHILD_KEEPS]; /* a spare's descriptors, ascending, -1 first */
 	const char *workdir;
 	char *const *argv;
 	char *const *env;
-	const char *const *files; /* what to try, in order */
+	char *const *files; /* what to try, in order */
 	size_t files_n;
+};
+
+/* Memory shared with one child until its exec; cell.c draws it. */
+struct cell {
+	void *at; /* NULL: none */
+	size_t size;
 };
 
 /* A cgroup below the agent's. */
@@ -120,10 +133,9 @@ struct exec {
 	uint64_t ooms;     /* the leaf's count at the start */
 	bool was_oom;
 	struct rpc_call *call; /* the Exec call that waits for its answer */
-	/* What the child reads until it has left our memory. */
-	struct arena arena;
+	struct arena arena;    /* of the request, until the child has it all */
 	struct child_plan plan;
-	void *stack;
+	struct cell cell;
 	int report_fd; /* -1 once its end or a report was read */
 	struct watch report;
 	struct timer look;
@@ -132,6 +144,18 @@ struct exec {
 	int ours[3]; /* ends for the supervisor, until passed */
 	size_t ours_n;
 	int pty; /* kept for Resize, else -1 */
+};
+
+/* The child that waits for the next exec; see spare.c. */
+struct spare {
+	pid_t pid; /* 0: none */
+	struct leaf *leaf;
+	uint64_t ooms;    /* the leaf's count */
+	struct cell cell; /* kept for the next one, too */
+	int go;
+	int report;
+	int ours[3];
+	struct timer refill;
 };
 
 /* One call being served. */
@@ -172,6 +196,13 @@ struct sandbox {
 	struct buf confirm_reply;
 	struct exec execs[SANDBOX_EXECS];
 	struct leaf leaves[SANDBOX_LEAVES];
+	/* Children get none of our memory. Not where the C library has the
+	 * kernel write into a thread's (rseq, in tests with glibc). */
+	bool keeps_memory;
+	struct spare spare;
+	uint32_t pids_max; /* of the agent; 0: no limit */
+	int pids_limit;    /* its pids.max and pids.current, if so */
+	int pids_now;
 	uint64_t last_tag;
 	struct rpc_call *watcher;
 	struct rpc_call *stopper;
@@ -245,12 +276,41 @@ int plan_check(const nacre_sandbox_v1_ExecRequest *q,
 int plan_make(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
     struct fault *f) MUST_CHECK;
 int plan_set_size(int pty, uint32_t cols, uint32_t rows);
-/* A child that shares our memory and runs the plan; -1 with errno. */
-pid_t child_start(const struct child_plan *p, void *stack, size_t size,
-    int cgroup);
+/* Its descriptors alone: ours into e, the child's into the plan. */
+int plan_stdio(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
+    struct fault *f) MUST_CHECK;
+int plan_pipes(int ours[3], int theirs[3], struct fault *f) MUST_CHECK;
+void plan_close(struct child_plan *p);
+/* A child that runs the plan in the cell; -1 with errno. */
+pid_t child_start(const struct cell *c, int cgroup);
 /* All that comes before execve: identity, rights, signals. 0, or -errno with
  * *stage. Bare system calls. */
 int child_confine(const struct child_plan *p, int32_t *stage);
+
+/* --- cell.c: for a plan whose cell_need() is at most `bytes`. */
+int cell_open(struct cell *c, size_t bytes, struct fault *f) MUST_CHECK;
+void cell_close(struct cell *c); /* fine when there is none */
+struct child_plan *cell_plan(const struct cell *c);
+uint8_t *cell_stack(const struct cell *c, size_t *size);
+size_t cell_need(const struct child_plan *p);
+/* Copy the plan and all it points to; false when it does not fit. */
+bool cell_fill(const struct cell *c, const struct child_plan *from);
+/* Does a child that is made now have it? */
+void cell_lend(const struct cell *c, bool lent);
+/* Children get nothing of the memory that is ours now. */
+void cell_keep_memory(void);
+
+/* --- spare.c */
+void spare_init(struct sandbox *sb);
+/* Make one in so many ms, unless there is one then. */
+void spare_later(struct sandbox *sb, int64_t ms);
+/* Let it run e's plan: true when it does. */
+bool spare_use(struct exec *e);
+/* A process was reaped: was it the spare? */
+bool spare_ended(struct sandbox *sb, pid_t pid);
+void spare_drop(struct sandbox *sb);
+/* A cell that is of no use any more. */
+void spare_give_cell(struct sandbox *sb, struct cell *c);
 
 /* --- leaf.c */
 /* An empty leaf if there is one. *out is NULL where there are no cgroups. */
@@ -259,6 +319,14 @@ int leaf_take(struct sandbox *sb, struct leaf **out,
 void leaf_give(struct leaf *l);           /* NULL is fine */
 int leaf_fd(const struct leaf *l);        /* -1 for NULL */
 uint64_t leaf_ooms(const struct leaf *l); /* 0 for NULL */
+bool leaf_is_empty(const struct leaf *l); /* true for NULL */
+/* The agent's limit of processes (0: none), which a spare is not one of. */
+int leaf_limit_pids(struct sandbox *sb, uint32_t max,
+    struct fault *f) MUST_CHECK;
+int leaf_count_spare(struct sandbox *sb, bool is_there,
+    struct fault *f) MUST_CHECK;
+/* Has the agent reached it, with a spare there? */
+bool leaf_is_full(const struct sandbox *sb);
 
 /* --- reap.c */
 int reap_open(struct sandbox *sb, struct fault *f) MUST_CHECK;

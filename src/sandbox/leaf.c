@@ -7,6 +7,10 @@
  * A leaf is made once and used again when it is empty, which costs an exec no
  * mkdir. Processes that outlive their exec stay in its leaf. When no leaf is
  * empty, an exec joins the processes that were left behind in one.
+ *
+ * A spare waits in a leaf, as moving a process between cgroups costs more than
+ * making one. It is no process of the agent's: while it waits the limit is one
+ * more.
  */
 #include <sys/stat.h>
 
@@ -62,6 +66,12 @@ leaf_open(const struct sandbox *sb, struct leaf *l, struct fault *f)
 	return 0;
 }
 
+bool
+leaf_is_empty(const struct leaf *l)
+{
+	return !l || read_count(l->fd, "cgroup.events", "populated ") == 0;
+}
+
 int
 leaf_take(struct sandbox *sb, struct leaf **out, struct fault *f)
 {
@@ -77,7 +87,7 @@ leaf_take(struct sandbox *sb, struct leaf **out, struct fault *f)
 			continue;
 		if (!l->is_open && leaf_open(sb, l, f) != 0)
 			return -1;
-		if (read_count(l->fd, "cgroup.events", "populated ") == 0)
+		if (leaf_is_empty(l))
 			*out = l;
 		else if (!full)
 			full = l;
@@ -108,4 +118,52 @@ uint64_t
 leaf_ooms(const struct leaf *l)
 {
 	return l ? read_count(l->fd, "memory.events", "oom_kill ") : 0;
+}
+
+static int
+write_pids(const struct sandbox *sb, uint64_t max, struct fault *f)
+{
+	char text[24];
+
+	(void)text_fmt(text, sizeof(text), "%llu", (unsigned long long)max);
+	if (pwrite(sb->pids_limit, text, strlen(text), 0) < 0)
+		return fault_sys(f, "pids.max");
+	return 0;
+}
+
+int
+leaf_limit_pids(struct sandbox *sb, uint32_t max, struct fault *f)
+{
+	if (max == 0)
+		return 0;
+	sb->pids_limit = openat(sb->cgroup, "pids.max", O_WRONLY | O_CLOEXEC);
+	sb->pids_now = openat(sb->cgroup, "pids.current", O_RDONLY | O_CLOEXEC);
+	if (sb->pids_limit < 0 || sb->pids_now < 0)
+		return fault_sys(f, "cannot open 'pids.max'");
+	sb->pids_max = max;
+	return 0;
+}
+
+int
+leaf_count_spare(struct sandbox *sb, bool is_there, struct fault *f)
+{
+	return sb->pids_max == 0
+	    ? 0
+	    : write_pids(sb, (uint64_t)sb->pids_max + is_there, f);
+}
+
+bool
+leaf_is_full(const struct sandbox *sb)
+{
+	char text[24];
+	uint64_t n = 0;
+	ssize_t got;
+
+	if (sb->pids_max == 0)
+		return false;
+	got = pread(sb->pids_now, text, sizeof(text), 0);
+	/* Who cannot be counted is too many. */
+	return got <= 1 ||
+	    !num_parse(span_of(text, (size_t)got - 1), UINT64_MAX, &n) ||
+	    n > sb->pids_max;
 }

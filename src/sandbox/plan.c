@@ -61,7 +61,7 @@ static int
 find_files(struct child_plan *p, const nacre_sandbox_v1_ExecRequest *q,
     struct arena *a, struct fault *f)
 {
-	const char **files = arena_get(a, SANDBOX_PATHS * sizeof(*files));
+	char **files = arena_get(a, SANDBOX_PATHS * sizeof(*files));
 	struct span rest = span_str(PATH_DEFAULT);
 
 	if (!files)
@@ -87,8 +87,8 @@ find_files(struct child_plan *p, const nacre_sandbox_v1_ExecRequest *q,
 	return 0;
 }
 
-static int
-open_pipes(struct exec *e, int theirs[3], struct fault *f)
+int
+plan_pipes(int ours[3], int theirs[3], struct fault *f)
 {
 	for (int i = 0; i < 3; i++) {
 		int ends[2];
@@ -96,12 +96,18 @@ open_pipes(struct exec *e, int theirs[3], struct fault *f)
 		if (pipe2(ends, O_CLOEXEC) != 0)
 			return fault_sys(f, "cannot open a pipe");
 		theirs[i] = ends[i == 0 ? 0 : 1];
-		e->ours[i] = ends[i == 0 ? 1 : 0];
-		e->ours_n++;
-		if (fd_nonblock(e->ours[i], f) != 0)
+		ours[i] = ends[i == 0 ? 1 : 0];
+		if (fd_nonblock(ours[i], f) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+void
+plan_close(struct child_plan *p)
+{
+	for (size_t i = 0; i < NELEM(p->stdio); i++)
+		fd_close(&p->stdio[i]);
 }
 
 int
@@ -149,7 +155,7 @@ plan_make(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
 	char **argv = terminated(q->argv, q->argv_count, a);
 	char **env = terminated(q->env, q->env_count, a);
 
-	p->who = &e->sb->who;
+	p->who = e->sb->who;
 	p->jail = e->sb->jail;
 	p->tty = q->tty;
 	p->workdir = q->workdir;
@@ -157,8 +163,15 @@ plan_make(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
 	p->env = env;
 	if (!argv || !env)
 		return fault_set(f, FAULT_LIMIT, "command is too large");
-	if (find_files(p, q, a, f) != 0)
-		return -1;
-	return q->tty ? open_terminal(e, q, p->stdio, f)
-		      : open_pipes(e, p->stdio, f);
+	return find_files(p, q, a, f);
+}
+
+int
+plan_stdio(struct exec *e, const nacre_sandbox_v1_ExecRequest *q,
+    struct fault *f)
+{
+	if (q->tty)
+		return open_terminal(e, q, e->plan.stdio, f);
+	e->ours_n = NELEM(e->ours);
+	return plan_pipes(e->ours, e->plan.stdio, f);
 }

@@ -459,7 +459,7 @@ answer_meanwhile(struct sandbox *sb, int said)
 int
 probe_run(struct sandbox *sb, struct probe *out, size_t *n, struct fault *f)
 {
-	struct child_plan plan = { .who = &sb->who,
+	struct child_plan plan = { .who = sb->who,
 		.jail = sb->jail,
 		.workdir = "/" };
 	with_fd null = open("/dev/null", O_RDWR | O_CLOEXEC);

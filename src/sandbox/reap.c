@@ -81,6 +81,8 @@ reap_watch_serve(struct serving *s, struct span m)
 static void
 ended(struct sandbox *sb, pid_t pid, int status)
 {
+	if (spare_ended(sb, pid))
+		return;
 	for (size_t i = 0; i < SANDBOX_EXECS; i++) {
 		struct exec *e = &sb->execs[i];
 

@@ -190,6 +190,8 @@ sandbox_main(int argc, char **argv)
 	sandbox.start.fd = -1;
 	sandbox.broker.eyes.upper = -1;
 	sandbox.image = -1;
+	sandbox.keeps_memory = true;
+	spare_init(&sandbox);
 	if (start(&sandbox, argc, argv, &f) != 0 ||
 	    loop_run(sandbox.loop, &f) != 0) {
 		log_warn(&f, "cannot run");

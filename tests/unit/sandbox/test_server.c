@@ -79,6 +79,7 @@ setup(void **state)
 	sandbox->start.fd = -1;
 	sandbox->who = (struct identity){ .uid = 1000, .gid = 1000 };
 	sandbox->state = SANDBOX_READY;
+	spare_init(sandbox);
 	sandbox->has_grant = true;
 	digest_of(SPAN_LIT(TOKEN), sandbox->token);
 	buf_init(&sandbox->confirm_reply, LIMIT_MESSAGE);
@@ -110,6 +111,8 @@ teardown(void **state)
 	while (sandbox->link)
 		tick();
 	assert_int_equal(loop_tick(loop, 1, &f), 0);
+	sandbox->state = SANDBOX_STOPPED;
+	spare_drop(sandbox);
 	for (size_t i = 0; i < SANDBOX_EXECS; i++)
 		if (sandbox->execs[i].is_used)
 			exec_release(&sandbox->execs[i]);
