@@ -4,6 +4,10 @@
  * Down.open and comes as an Attach call whose first message names it:
  *
  *   WAITING (no session yet) -> ASKED -> OPEN -> gone
+ *
+ * A supervisor keeps one Attach call open ahead, a spare without a name. The
+ * next exec goes into it at once, is OPEN from the start, and saves the guest
+ * a call while a user waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +39,15 @@ struct attach {
 	struct timer timer;
 	struct attach *next;
 	struct attach *prev;
+};
+
+/* A call of Attach; which stream it is, its first message says. */
+struct arrival {
+	struct gateway *g;
+	struct vm *vm;
+	struct rpc_call *call;
+	struct attach *attach; /* NULL before that, and after the end */
+	bool is_spare;
 };
 
 static void
@@ -98,6 +111,48 @@ ask(struct attach *a)
 	buf_init(&a->ask, LIMIT_MESSAGE);
 }
 
+static bool
+take_spare(struct attach *a, nacre_session_v1_Open *open)
+{
+	nacre_session_v1_AttachDown down =
+	    nacre_session_v1_AttachDown_init_zero;
+	struct arrival *r = a->vm->spare;
+	struct fault f = { 0 };
+	struct buf b;
+	bool sent;
+
+	if (r == NULL || open->which_kind != nacre_session_v1_Open_exec_tag)
+		return false;
+	down.which_kind = nacre_session_v1_AttachDown_open_tag;
+	down.kind.open = *open;
+	buf_init(&b, LIMIT_MESSAGE);
+	sent = WIRE_ENCODE(nacre_session_v1_AttachDown, &down, &b, &f) == 0 &&
+	    rpc_send(r->call, buf_span(&b), &f) == 0;
+	buf_release(&b);
+	if (!sent)
+		return false;
+	a->vm->spare = NULL;
+	r->is_spare = false;
+	r->attach = a;
+	a->call = r->call;
+	a->state = ATTACH_OPEN;
+	return true;
+}
+
+void
+attach_drop_spare(struct vm *vm)
+{
+	struct arrival *r = vm->spare;
+	struct fault f = { 0 };
+
+	if (r == NULL)
+		return;
+	vm->spare = NULL;
+	r->is_spare = false;
+	fault_set(&f, FAULT_CANCELLED, "open it again");
+	rpc_finish(r->call, &f, span_of(NULL, 0));
+}
+
 static size_t
 count(const struct vm *vm)
 {
@@ -143,6 +198,8 @@ attach_open(struct vm *vm, nacre_session_v1_Open *open,
 	if (vm->attaches != NULL)
 		vm->attaches->prev = a;
 	vm->attaches = a;
+	if (vm->session != NULL && take_spare(a, open))
+		return a;
 	loop_timer_set(vm->g->loop, &a->timer, ATTACH_MS);
 	if (vm->session != NULL &&
 	    session_send_bytes(vm, buf_span(&a->ask), f) == 0)
@@ -162,48 +219,67 @@ attach_session_ready(struct vm *vm)
 	}
 }
 
-/* A call of Attach; which stream it is, its first message says. */
-struct arrival {
-	struct gateway *g;
-	struct vm *vm;
-	struct attach *attach; /* NULL before that, and after the end */
-};
-
 static struct attach *
-find(struct vm *vm, struct span message, struct fault *f)
+find(struct vm *vm, struct span name, struct fault *f)
+{
+	for (struct attach *a = vm->attaches; a != NULL; a = a->next)
+		if (a->state == ATTACH_ASKED && span_is(name, a->id))
+			return a;
+	fault_set(f, FAULT_NOT_FOUND, "no such stream");
+	return NULL;
+}
+
+static int
+take_name(struct span message, char *name, size_t size, struct fault *f)
 {
 	nacre_session_v1_AttachUp up = nacre_session_v1_AttachUp_init_zero;
-	struct attach *a = NULL;
 	struct arena arena;
+	int rc;
 
 	arena_init(&arena, 64 << 10);
-	if (WIRE_DECODE(nacre_session_v1_AttachUp, &up, message, &arena, f) ==
-		0 &&
-	    up.which_kind == nacre_session_v1_AttachUp_attach_id_tag) {
-		for (a = vm->attaches; a != NULL; a = a->next) {
-			if (a->state == ATTACH_ASKED &&
-			    span_is(span_str(up.kind.attach_id), a->id))
-				break;
-		}
-	}
+	rc = WIRE_DECODE(nacre_session_v1_AttachUp, &up, message, &arena, f);
+	if (rc == 0 &&
+	    (up.which_kind != nacre_session_v1_AttachUp_attach_id_tag ||
+		!text_copy(name, size, span_str(up.kind.attach_id))))
+		rc = fault_set(f, FAULT_NOT_FOUND, "no such stream");
 	arena_release(&arena);
-	if (a == NULL && f->code == FAULT_NONE)
-		fault_set(f, FAULT_NOT_FOUND, "no such stream");
-	return a;
+	return rc;
+}
+
+static int
+first_word(struct arrival *r, struct span s, struct fault *f)
+{
+	char name[LIMIT_ID + 1];
+
+	if (take_name(s, name, sizeof(name), f) < 0)
+		return -1;
+	if (*name != '\0') {
+		r->attach = find(r->vm, span_str(name), f);
+		return r->attach == NULL ? -1 : 0;
+	}
+	if (r->vm->spare != NULL)
+		return fault_set(f, FAULT_EXISTS, "there is one ahead");
+	r->vm->spare = r;
+	r->is_spare = true;
+	return 0;
 }
 
 static void
 first_message(struct arrival *r, struct rpc_call *call, struct span s)
 {
 	struct fault f = { 0 };
-	struct attach *a = find(r->vm, s, &f);
+	struct attach *a;
 
 	rpc_consume(call, s.len);
-	if (a == NULL) {
+	if (r->is_spare)
+		fault_set(&f, FAULT_PROTOCOL, "nothing was asked");
+	if (r->is_spare || first_word(r, s, &f) < 0) {
 		rpc_finish(call, &f, span_of(NULL, 0));
 		return;
 	}
-	r->attach = a;
+	a = r->attach;
+	if (a == NULL)
+		return;
 	a->call = call;
 	a->state = ATTACH_OPEN;
 	loop_timer_clear(&a->timer);
@@ -265,6 +341,8 @@ on_closed(struct rpc_call *call, void *owner, const struct fault *f,
 
 	(void)call;
 	(void)detail;
+	if (r->is_spare)
+		r->vm->spare = NULL;
 	if (a != NULL) {
 		a->call = NULL;
 		if (a->state == ATTACH_GONE)
@@ -289,6 +367,7 @@ attach_accept(struct vm *vm, struct rpc_call *call)
 
 	r->g = vm->g;
 	r->vm = vm;
+	r->call = call;
 	rpc_call_accept(call, &events, r);
 }
 
@@ -299,6 +378,7 @@ attach_session_lost(struct vm *vm)
 	struct fault f = { 0 };
 
 	fault_set(&f, FAULT_LOST, "the session with the sandbox was lost");
+	attach_drop_spare(vm);
 	for (struct attach *a = vm->attaches; a != NULL; a = next) {
 		next = a->next;
 		if (a->state == ATTACH_ASKED)
@@ -317,11 +397,12 @@ attach_refused(struct vm *vm, const nacre_session_v1_Opened *o)
 	fault_set(&f, code == FAULT_NONE ? FAULT_SYSTEM : code, "%.200s",
 	    o->text == NULL ? "the sandbox refused" : o->text);
 	for (struct attach *a = vm->attaches; a != NULL; a = a->next) {
-		if (a->state == ATTACH_ASKED &&
-		    span_is(span_str(o->attach_id), a->id)) {
-			end(a, &f);
-			return;
-		}
+		if (!span_is(span_str(o->attach_id), a->id))
+			continue;
+		if (a->call != NULL)
+			rpc_finish(a->call, &f, span_of(NULL, 0));
+		end(a, &f);
+		return;
 	}
 }
 
@@ -363,6 +444,7 @@ attach_close_all(struct vm *vm, const struct fault *f)
 	if (lost.code == FAULT_NONE)
 		fault_set(&lost, FAULT_LOST, "the sandbox has ended");
 	lost.code = FAULT_LOST;
+	attach_drop_spare(vm);
 	while (vm->attaches != NULL)
 		end(vm->attaches, &lost);
 }

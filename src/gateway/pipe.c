@@ -301,5 +301,7 @@ pipe_start(struct call *c, struct vm *vm, nacre_session_v1_Open *open,
 		call_finish(c, &f);
 		return;
 	}
+	if (attach_call(p->attach) != NULL)
+		attach_opened(p->attach, p);
 	call_take(c, &call_events, p);
 }

@@ -52,6 +52,8 @@ void attach_session_ready(struct vm *vm);
 void attach_session_lost(struct vm *vm);
 /* The supervisor called Attach. */
 void attach_accept(struct vm *vm, struct rpc_call *call);
+/* The one ahead was opened under a token that is good no more. */
+void attach_drop_spare(struct vm *vm);
 /* It cannot serve one. */
 void attach_refused(struct vm *vm, const nacre_session_v1_Opened *o);
 /* The machine is gone. */

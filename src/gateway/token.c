@@ -51,6 +51,7 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 	digest_of(span_str(out->gateway), s->token);
 	c.audience = IDENTITY_GATEWAY;
 	s->issued = c;
+	attach_drop_spare(s->vm);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "proto/nacre_keeper.pb.h"
 
 struct session;
+struct arrival;
 struct attach;
 
 enum vm_end {
@@ -57,6 +58,7 @@ struct vm {
 	struct session *sessions; /* all tunnels that are open */
 	struct session *session;  /* the accepted one; may be NULL */
 	struct attach *attaches;
+	struct arrival *spare; /* attach.c: a stream for the next exec */
 	struct journal journal; /* of the launch */
 	struct vm_word ready;
 	struct vm_word exit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams that the gateway asks for with Down.open: the supervisor opens an
- * Attach call and names the id. Execs are here, puts and gets beside.
+ * Attach call and names the id. Execs, puts and gets are beside.
  */
 #include <errno.h>
 #include <string.h>
@@ -104,146 +104,8 @@ attach_errno(struct fault *f, int error, const char *what, const char *path)
 	return -1;
 }
 
-/* --- exec */
-static void
-forget(struct run *r)
-{
-	struct supervisor *sv = r->sv;
-
-	for (size_t i = 0; i < NELEM(sv->runs); i++)
-		if (sv->runs[i] == r)
-			sv->runs[i] = NULL;
-	loop_bury(sv->loop, r, run_free);
-}
-
-/* False when the stream has no room: `writable` calls again. */
-static bool
-tell_exit(struct run *r)
-{
-	nacre_session_v1_AttachUp up = nacre_session_v1_AttachUp_init_zero;
-	struct fault f = { 0 };
-
-	up.which_kind = nacre_session_v1_AttachUp_exit_tag;
-	up.kind.exit.exec_id = r->id;
-	up.kind.exit.code = r->code;
-	up.kind.exit.signal = r->signal;
-	up.kind.exit.reason = r->reason;
-	if (attach_send(r->call, &up, &f) != 0)
-		return f.code != FAULT_BUSY;
-	rpc_half_close(r->call);
-	return true;
-}
-
-static void
-exec_ended(struct run *r)
-{
-	if (!r->call)
-		forget(r);
-	else if (tell_exit(r))
-		r->is_told = true;
-}
-
-static void
-exec_message(struct rpc_call *c, void *owner, struct span m)
-{
-	struct run *r = owner;
-	nacre_session_v1_AttachDown d = nacre_session_v1_AttachDown_init_zero;
-	struct fault f = { 0 };
-	struct span in = { 0 };
-	struct arena a;
-
-	arena_init(&a, SUPERVISOR_ARENA);
-	if (WIRE_DECODE(nacre_session_v1_AttachDown, &d, m, &a, &f) != 0)
-		log_warn(&f, "stream of '%s'", r->id);
-	if (d.which_kind == nacre_session_v1_AttachDown_in_tag)
-		in = wire_span(d.kind.in);
-	if (in.len)
-		run_input(r, in, m.len);
-	else
-		rpc_consume(c, m.len);
-	if (d.which_kind == nacre_session_v1_AttachDown_in_end_tag)
-		run_input_end(r);
-	else if (d.which_kind == nacre_session_v1_AttachDown_size_tag)
-		run_resize(r, d.kind.size.cols, d.kind.size.rows);
-	else if (d.which_kind == nacre_session_v1_AttachDown_signal_tag)
-		run_signal(r, d.kind.signal);
-	arena_release(&a);
-}
-
-/* The gateway's half-close is the end of the input, as in_end is. */
-static void
-exec_half_closed(struct rpc_call *c, void *owner)
-{
-	(void)c;
-	run_input_end(owner);
-}
-
-static void
-exec_writable(struct rpc_call *c, void *owner)
-{
-	struct run *r = owner;
-
-	(void)c;
-	if (r->is_done && !r->is_told)
-		r->is_told = tell_exit(r);
-	else
-		run_pump(r);
-}
-
-static void
-exec_closed(struct rpc_call *c, void *owner, const struct fault *f,
-    struct span detail)
-{
-	struct run *r = owner;
-
-	(void)c;
-	(void)detail;
-	r->call = NULL;
-	if (r->is_done)
-		forget(r);
-	else
-		/* A lost gateway leaves the process be; a caller that has gone
-		 * takes it along. */
-		run_detach(r, f->code != FAULT_LOST);
-}
-
-static int
-exec_open(struct supervisor *sv, const char *id, const nacre_session_v1_Exec *e,
-    struct fault *f)
-{
-	static const struct rpc_call_events events = {
-		.message = exec_message,
-		.half_closed = exec_half_closed,
-		.writable = exec_writable,
-		.closed = exec_closed,
-	};
-	size_t at = 0;
-	struct run *r;
-
-	if (!e->has_command)
-		return fault_field(f, "command", "is missing");
-	while (at < NELEM(sv->runs) && sv->runs[at])
-		at++;
-	if (at == NELEM(sv->runs))
-		return fault_set(f, FAULT_LIMIT, "%zu execs run already",
-		    NELEM(sv->runs));
-	r = run_new(sv, id);
-	r->ended = exec_ended;
-	if (run_start(r, &e->command, e->timeout_ms, f) != 0) {
-		run_free(r);
-		return -1;
-	}
-	sv->runs[at] = r;
-	r->call = attach_call(sv, id, &events, r, f);
-	if (!r->call) {
-		run_detach(r, true);
-		return -1;
-	}
-	return 0;
-}
-
 int
-attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
+attach_check(const struct supervisor *sv, const nacre_session_v1_Open *o,
     struct fault *f)
 {
 	if (!o->attach_id || o->attach_id[0] == '\0' ||
@@ -252,6 +114,15 @@ attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
 	if (sv->phase != PHASE_RUNNING)
 		return fault_set(f, FAULT_NOT_READY, "the sandbox is %s",
 		    sv->phase < PHASE_RUNNING ? "starting" : "ending");
+	return 0;
+}
+
+int
+attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
+    struct fault *f)
+{
+	if (attach_check(sv, o, f) != 0)
+		return -1;
 	if (o->which_kind == nacre_session_v1_Open_exec_tag)
 		return exec_open(sv, o->attach_id, &o->kind.exec, f);
 	if (o->which_kind != nacre_session_v1_Open_put_tag &&

@@ -291,7 +291,14 @@ void run_pump(struct run *r);
 /* Nobody reads any more. end_it: TERM, and KILL after two seconds. */
 void run_detach(struct run *r, bool end_it);
 
+/* --- exec.c: execs, each with its Attach call. */
+int exec_open(struct supervisor *sv, const char *id,
+    const nacre_session_v1_Exec *e, struct fault *f) MUST_CHECK;
+
 /* --- attach.c: streams that the gateway asked for. */
+/* May a stream be opened now, and has it a name? */
+int attach_check(const struct supervisor *sv, const nacre_session_v1_Open *o,
+    struct fault *f) MUST_CHECK;
 int attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
     struct fault *f) MUST_CHECK;
 /* Send one message on a call. */
@@ -353,6 +360,8 @@ struct supervisor {
 	struct mainlog log;
 	struct run *main;
 	struct run *runs[SUPERVISOR_RUNS]; /* execs */
+	struct run *spare;                 /* a call for the next one */
+	struct timer spare_due;
 	unsigned files;                    /* puts and gets that run */
 	struct door door;
 	struct deferred early;

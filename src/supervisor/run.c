@@ -263,16 +263,23 @@ drain_over(struct timer *t)
 	settle(r);
 }
 
+/* Mostly all that it wrote is there, and its end: no need to watch. */
 static void
 begin_drain(struct run *r)
 {
+	bool is_open = false;
+
 	for (size_t i = 0; i < NELEM(r->out); i++) {
 		int n = 0;
 
+		if (r->out[i].fd >= 0)
+			outlet_read(&r->out[i]);
+		is_open = is_open || r->out[i].fd >= 0;
 		if (r->out[i].fd >= 0 && ioctl(r->out[i].fd, FIONREAD, &n) == 0)
 			r->out[i].owed = n > 0 ? (size_t)n : 0;
 	}
-	loop_timer_set(r->sv->loop, &r->drain, DRAIN_MS);
+	if (is_open)
+		loop_timer_set(r->sv->loop, &r->drain, DRAIN_MS);
 	settle(r);
 }
 
@@ -304,7 +311,8 @@ take_descriptors(struct run *r, const int *fds, size_t n)
 	r->is_started = true;
 	if (r->in_held.len || r->in_ends)
 		inlet_write(r);
-	run_pump(r);
+	if (!r->has_exited)
+		run_pump(r);
 }
 
 static void

@@ -638,7 +638,10 @@ attach_message(struct rpc_call *c, void *owner, struct span m)
 	rpc_consume(c, m.len);
 	if (WIRE_DECODE(nacre_session_v1_AttachUp, &u, m, &a, &f) != 0)
 		die(&f, "stream of the guest");
-	if (u.which_kind == nacre_session_v1_AttachUp_attach_id_tag) {
+	if (u.which_kind == nacre_session_v1_AttachUp_attach_id_tag &&
+	    u.kind.attach_id[0] == '\0') {
+		/* The one ahead: this gateway asks by Down.open only. */
+	} else if (u.which_kind == nacre_session_v1_AttachUp_attach_id_tag) {
 		s = find(u.kind.attach_id);
 		if (!s)
 			die(NULL, "unknown stream");
