@@ -86,7 +86,8 @@ finish_stop(struct supervisor *sv, uint32_t grace_ms)
 		return;
 	}
 	sv->phase = PHASE_STOPPING;
-	q.grace_ms = grace_ms;
+	/* What is frozen hears nothing but KILL. */
+	q.grace_ms = sv->brake.is_on ? 0 : grace_ms;
 	/* A sandbox that never got its token has started nothing. */
 	if (sv->box.bearer[0] == '\0' || !sv->box.link) {
 		sv->are_gone = true;
@@ -102,6 +103,7 @@ finish_lost(struct supervisor *sv, const struct fault *f)
 {
 	if (sv->phase != PHASE_STOPPED) {
 		log_warn(f, "the machine ends");
+		(void)brake_now(&sv->brake);
 		clean_up(sv);
 	}
 	end(sv);

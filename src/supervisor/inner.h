@@ -9,7 +9,7 @@
  *   run      a process and its pipes mainlog         output of the main one
  *   attach   exec           put get  copies        memory of the machine
  *   files    what the agent may reach
- *   finish   stop and end
+ *   finish   stop and end            brake  the agent stands still
  *   door.h   what agents knock at: door, door_conn, door_serve
  *   rehearse the launch path on scrap disks   partner  its other side
  *
@@ -191,6 +191,30 @@ struct span session_bearer(struct session *s);
 int session_take_tokens(struct session *s, const nacre_session_v1_Tokens *t,
     struct fault *f) MUST_CHECK;
 
+/* --- brake.c: the agent stands still, or goes on. */
+struct brake {
+	struct supervisor *sv;
+	int freeze; /* cgroup.freeze of all agents */
+	int events; /* cgroup.events */
+	bool is_on;
+	bool is_sure; /* the kernel has confirmed it */
+	int64_t began_us;
+	struct fault why;
+	struct watch watch;
+	struct timer bound; /* to be confirmed; then to be renewed */
+	struct timer expiry;
+};
+/* Before rights_narrow(). */
+int brake_open(struct brake *b, struct fault *f) MUST_CHECK;
+/* Freeze; in 30 s without brake_renewed() the machine ends. */
+void brake_pull(struct brake *b, const struct fault *why);
+/* New tokens are held: go on, until they expire. */
+void brake_renewed(struct brake *b);
+/* The wall clock was set. */
+void brake_clock_set(struct brake *b);
+/* Freeze and wait for it, a second at most; is it confirmed? */
+bool brake_now(struct brake *b);
+
 /* --- memory.c: files that are kept in memory */
 bool memory_holds(int fd, bool on_disk);
 /* MemAvailable of /proc/meminfo's text, in KiB; 0 when it is not there. */
@@ -364,6 +388,7 @@ struct supervisor {
 	struct timer spare_due;
 	unsigned files;                    /* puts and gets that run */
 	struct door door;
+	struct brake brake;
 	struct deferred early;
 	struct timer ending;
 	uint32_t grace_ms;

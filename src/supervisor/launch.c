@@ -327,6 +327,7 @@ launch_bundle(struct supervisor *sv)
 	 * keeper it is in the bundle. A clock that is right stays. */
 	if (off_ns > CLOCK_OFF_NS || off_ns < -CLOCK_OFF_NS)
 		boot_set_clock(sv->bundle.time_ns);
+	brake_clock_set(&sv->brake);
 	proceed(sv);
 }
 
@@ -399,7 +400,8 @@ start_early(struct deferred *d)
 
 	if (disks_mount(&sv->disks, f) == 0) {
 		sv->mounted_us = clock_mono_us();
-		(void)(box_open(&sv->box, sv->loop, &events, sv, f) == 0 &&
+		(void)(brake_open(&sv->brake, f) == 0 &&
+		    box_open(&sv->box, sv->loop, &events, sv, f) == 0 &&
 		    rights_narrow(f) == 0);
 	}
 	proceed(sv);
@@ -423,6 +425,7 @@ launch_run(struct supervisor *sv, int port, struct fault *f)
 	sv->tunnel.sv = sv;
 	sv->clock.sv = sv;
 	sv->session.sv = sv;
+	sv->brake = (struct brake){ .sv = sv, .freeze = -1, .events = -1 };
 	mainlog_init(&sv->log);
 	sv->loop = loop_new(f);
 	if (!sv->loop || loop_signal(sv->loop, SIGCHLD, reap, sv, f) != 0)

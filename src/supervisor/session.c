@@ -78,6 +78,7 @@ session_take_tokens(struct session *s, const nacre_session_v1_Tokens *t,
 	mine->expires_ms = t->expires_ms;
 	/* Before two thirds of their life are over. */
 	refresh_in(s, left_ms / 10 * 6);
+	brake_renewed(&s->sv->brake);
 	return 0;
 }
 
@@ -206,7 +207,10 @@ take_open(struct session *s, const nacre_session_v1_Open *o)
 	struct fault lost = { 0 };
 	char code[32];
 
-	if (attach_open(s->sv, o, &f) == 0)
+	if (s->sv->brake.is_on)
+		(void)fault_set(&f, FAULT_BUSY, "the sandbox is frozen: %s",
+		    s->sv->brake.why.text);
+	else if (attach_open(s->sv, o, &f) == 0)
 		return;
 	(void)text_copy(code, sizeof(code), span_str(fault_reason(f.code)));
 	up.which_kind = nacre_session_v1_Up_opened_tag;
@@ -290,6 +294,9 @@ session_closed(struct rpc_call *c, void *owner, const struct fault *f,
 	if (s->sv->main)
 		run_pump(s->sv->main);
 	finish_check(s->sv);
+	/* Not lost but refused: the tokens are good no more. */
+	if (f->code == FAULT_UNAUTHENTICATED && s->sv->has_bundle)
+		brake_pull(&s->sv->brake, f);
 	tunnel_drop(&s->sv->tunnel, f);
 }
 

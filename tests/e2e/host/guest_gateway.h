@@ -75,6 +75,11 @@ static struct host {
 	bool is_stopped;
 	int64_t life_ms; /* of tokens, 0: an hour */
 	bool no_ack;
+	bool refuses_refresh;
+	bool refuses_session;
+	bool refuses_tunnel;
+	bool was_turned_away;
+	bool has_refreshed;
 	bool is_lost;
 	int64_t launch_us;
 	int64_t launch_vmm_us;
@@ -708,6 +713,7 @@ refresh_message(struct rpc_call *c, void *owner, struct span m)
 	host.life_ms = 0;
 	fill_tokens(&t);
 	printf("refreshed\n");
+	host.has_refreshed = true;
 	if (send_message(c, nacre_session_v1_Tokens_fields, &t) == 0)
 		rpc_finish(c, NULL, span_of(NULL, 0));
 }
@@ -740,11 +746,18 @@ gateway_open(void *owner, struct rpc_link *l, struct rpc_call *c,
 	    host.secret);
 	if (host.launched_once && !span_starts(r->authorization, bearer))
 		printf("no token on a call\n");
-	if (span_is(r->path, "/nacre.session.v1.Session/Session")) {
+	if (host.refuses_session) {
+		host.was_turned_away = true;
+		(void)fault_set(&f, FAULT_UNAUTHENTICATED, "revoked");
+		rpc_finish(c, &f, span_of(NULL, 0));
+	} else if (span_is(r->path, "/nacre.session.v1.Session/Session")) {
 		host.session = c;
 		rpc_call_accept(c, &session_events, NULL);
 	} else if (span_is(r->path, "/nacre.session.v1.Session/Attach")) {
 		rpc_call_accept(c, &attach_events, NULL);
+	} else if (host.refuses_refresh) {
+		(void)fault_set(&f, FAULT_BUSY, "no refresh now");
+		rpc_finish(c, &f, span_of(NULL, 0));
 	} else if (span_is(r->path, "/nacre.session.v1.Session/Refresh")) {
 		rpc_call_accept(c, &refresh_events, NULL);
 	} else {

@@ -13,8 +13,11 @@
  *   exec ID [tty|timeout=MS|in=TEXT|open|dir=D]... -- ARGV...
  *   input ID TEXT | end ID | signal ID N | size ID COLS ROWS | cancel ID
  *   put ID PATH NAME FILE | get ID PATH | get ID PATH > FILE
- *   wait ID | wait exit | wait stopped | wait ready | wait session
+ *   wait ID | exit | stopped | ready | session | lost | away | refreshed
  *   break                       drop the tunnel, let it come back
+ *   refresh on|off              answer Refresh, or refuse it
+ *   session on|off|drop         answer Session, refuse its token, or be gone
+ *   idle MS                     print how much of that time the VMM worked
  *   hangup                      drop the port, wait for the machine to end
  *   hold N                      acknowledge no log for N lines of script
  *   stop GRACE | quit | sleep MS
@@ -192,6 +195,10 @@ has_come(const char *what)
 		return host.is_stopped;
 	if (strcmp(what, "lost") == 0)
 		return host.is_lost;
+	if (strcmp(what, "away") == 0)
+		return host.was_turned_away;
+	if (strcmp(what, "refreshed") == 0)
+		return host.has_refreshed;
 	if (strcmp(what, "session") == 0)
 		return host.session != NULL;
 	s = find(what);
@@ -268,6 +275,18 @@ do_launch(char **w, size_t n)
 	port_open();
 }
 
+/* A frozen agent leaves the VMM's processor alone. */
+static void
+do_idle(int64_t ms)
+{
+	int64_t from_us = vmm_us();
+	int64_t end = clock_mono_ms() + ms;
+
+	while (clock_mono_ms() < end)
+		tick((int)(end - clock_mono_ms()));
+	printf("vmm %s\n", (vmm_us() - from_us) / 10 < ms * 30 ? "idle" : "busy");
+}
+
 static bool
 act(char **w, size_t n)
 {
@@ -318,6 +337,15 @@ act(char **w, size_t n)
 		end = clock_mono_ms() + (int64_t)number(w[1]);
 		while (clock_mono_ms() < end)
 			tick((int)(end - clock_mono_ms()));
+	} else if (strcmp(w[0], "refresh") == 0) {
+		host.refuses_refresh = strcmp(w[1], "off") == 0;
+		host.has_refreshed = false;
+	} else if (strcmp(w[0], "session") == 0) {
+		host.refuses_session = strcmp(w[1], "off") == 0;
+		host.refuses_tunnel = strcmp(w[1], "drop") == 0;
+		host.was_turned_away = false;
+	} else if (strcmp(w[0], "idle") == 0) {
+		do_idle((int64_t)number(w[1]));
 	} else if (strcmp(w[0], "say") == 0) {
 		printf("== %s\n", n > 1 ? w[1] : "");
 	} else if (strcmp(w[0], "quit") == 0) {

@@ -147,6 +147,11 @@ port_connect(void *owner, struct rpc_link *l, struct rpc_stream *s,
 	(void)l;
 	(void)h;
 	(void)n;
+	if (host.refuses_tunnel && span_is(authority, "gateway.nacre:443")) {
+		rpc_stream_accept(s, &clock_events, NULL);
+		rpc_stream_reset(s, H2_CANCEL);
+		return;
+	}
 	if (span_is(authority, "gateway.nacre:443")) {
 		tunnel_accept(s);
 		return;

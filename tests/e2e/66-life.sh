@@ -1,0 +1,102 @@
+#!/bin/bash
+# Who answers for the agent is lost: what stands still, what goes on, what
+# ends. A real VM against guest_host. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/../lib/e2e.sh"
+. "$(dirname "$0")/../lib/guest.sh"
+busy="sh -c 'while :; do :; done'"
+
+# --- tokens that expire
+guest - <<END
+launch tmpfs life=2500 dir=/tmp -- $busy
+wait ready
+refresh off
+idle 1000
+exec open open -- sh -c 'read x; echo got \$x'
+sleep 2500
+say expired
+idle 1000
+exec no -- true
+wait no
+refresh on
+say renewed
+wait refreshed
+idle 1000
+input open again
+wait open
+exec yes -- echo yes
+wait yes
+stop 100
+wait stopped
+END
+is "$(grep '^vmm ' <<<"$out" | tr '\n' ' ')" "vmm busy vmm idle vmm busy " "tokens that expire freeze the agent, new ones thaw it"
+like "$(of no)" "refused code=BUSY text=the sandbox is frozen: the tokens have expired" "what is frozen takes no exec, and says why"
+like "$(of open)" "out got again" "a stream that was open goes on after the thaw"
+is "$(of yes | head -n 1)" 'out yes\x0a' "and an exec is served again"
+us=$(sed -nE 's/.*agent is frozen after ([0-9]+) us.*/\1/p' "$work/log" | head -n 1)
+[ -n "$us" ] && [ "$us" -lt 1000000 ]
+is $? 0 "the kernel confirmed the freeze within a second (${us:-no} us)"
+is "$(grep -c '^stopped' <<<"$out")" 1 "a sandbox that was frozen can be stopped"
+
+# --- tokens that are refused; a stop of what is frozen
+guest - <<END
+launch tmpfs dir=/tmp -- $busy
+wait ready
+session off
+break
+wait away
+idle 1000
+session on
+wait session
+idle 1000
+session off
+break
+wait away
+wait lost
+END
+sed -n '/agent is frozen/p' "$work/log" >"$work/frozen"
+is "$(grep '^vmm ' <<<"$out" | tr '\n' ' ')" "vmm idle vmm busy " "tokens that are refused freeze the agent, a session thaws it"
+is "$(grep -c 'port down' <<<"$out")" 1 "without one the machine ends"
+like "$(tail -n 1 "$work/frozen")" "revoked" "for the reason that the gateway gave"
+
+guest - <<END
+launch tmpfs life=2000 dir=/tmp -- sh -c 'trap "" TERM; while :; do :; done'
+wait ready
+refresh off
+sleep 3500
+idle 500
+stop 30000
+wait stopped
+END
+is "$(grep -cE '^(vmm idle|stopped)' <<<"$out")" 2 "a stop ends what is frozen without its grace"
+
+# --- the gateway is lost, the keeper is there
+guest - <<END
+launch tmpfs dir=/tmp -- sh -c 'sleep 1000'
+wait ready
+exec a open -- sh -c 'i=0; while [ \$i -lt 20 ]; do sleep 0.1; i=\$((i+1)); done; echo \$i >/tmp/count'
+sleep 500
+session drop
+break
+sleep 4000
+session on
+wait session
+exec b -- cat /tmp/count
+wait b
+exec c open -- sleep 1000
+END
+is "$(of b | head -n 1)" 'out 20\x0a' "without a gateway what runs goes on"
+
+# --- the port is lost
+blank "$work/disk"
+guest <<END
+launch dir=/w -- sh -c 'while :; do date +%s%N >/w/last; done'
+wait ready
+sleep 500
+hangup
+END
+is "$(tail -n 1 <<<"$out")" "machine ended" "a machine whose port is lost ends"
+us=$(sed -nE 's/.*agent is frozen after ([0-9]+) us.*/\1/p' "$work/log" | head -n 1)
+[ -n "$us" ] && [ "$us" -lt 1000000 ]
+is $? 0 "after its agent was frozen (${us:-no} us)"
+e2fsck -fn "$work/disk" >"$work/fsck" 2>&1
+is $? 0 "and leaves its disk clean"
