@@ -147,16 +147,19 @@ is_fresh(int socket)
 	    info.tcpi_state == TCP_CLOSE;
 }
 
+/* *out is -1 before. */
 static int
 take_socket(pid_t tid, int fd, int *out)
 {
 	with_fd thread =
 	    (int)syscall(SYS_pidfd_open, tid, (unsigned)PIDFD_THREAD_FLAG);
 
-	if (thread < 0)
-		return errno;
-	*out = (int)syscall(SYS_pidfd_getfd, thread, fd, 0);
-	return *out < 0 ? errno : 0;
+	if (thread >= 0)
+		*out = (int)syscall(SYS_pidfd_getfd, thread, fd, 0);
+	if (*out >= 0)
+		return 0;
+	/* All but this is a want of ours, not a fault of the call. */
+	return errno == EBADF ? EBADF : EAGAIN;
 }
 
 /* --- the verdict: 0 for "go on", an errno, or -1: nobody waits any more */

@@ -46,6 +46,8 @@ exec nameless -- sh -c 'cp /bin/knock /tmp/gone; exec /tmp/gone nameless'
 wait nameless
 exec copy -- sh -c 'cp /bin/knock /tmp/mine; exec /tmp/mine blocking'
 wait copy
+exec hidden -- sh -c 'cp /bin/knock /tmp/hidden; exec /tmp/hidden hidden'
+wait hidden
 exec last -- knock blocking
 wait last
 stop 0
@@ -73,4 +75,5 @@ is "$(of last)" $'connected\npeer 127.0.0.80:80\nstatus 503' "and afterwards all
 like "$(asked)" "'/bin/busybox' \( state 0, of the image\) asks" "a program of the image is named as the kernel resolves it"
 like "$(asked)" "'/bin/knock' \( state 0, of the image\) asks, another program holds it too" "that another program holds the socket is told"
 like "$(asked)" "'/tmp/mine' \( state 0, sha256 $sum\) asks" "a program of the agent's own is told with its digest"
+like "$(asked)" "'/tmp/hidden' \\( state 0, sha256 $sum\\) asks" "one that is not dumpable is seen like any other"
 like "$(asked)" "'/tmp/gone' \( state 2, sha256 \) asks" "one without a name is told to have none"

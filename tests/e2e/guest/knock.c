@@ -5,6 +5,7 @@
  * C library calls, as any program makes them.
  */
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -313,6 +314,14 @@ nameless(void)
 	blocking();
 }
 
+/* Whose memory and descriptors are nobody's business: they are root's. */
+static void
+hidden(void)
+{
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	blocking();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -322,7 +331,7 @@ main(int argc, char **argv)
 	} modes[] = { { "blocking", blocking }, { "unblocked", unblocked },
 		{ "refused", refused }, { "loopback", loopback },
 		{ "many", many }, { "cheat", cheat }, { "share", share },
-		{ "nameless", nameless } };
+		{ "nameless", nameless }, { "hidden", hidden } };
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; argc > 1 && i < NELEM(modes); i++)
