@@ -10,7 +10,8 @@
 #define LIMIT_NAME       19   /* sandbox and image names (wire: DNS label) */
 #define LIMIT_ID         36   /* UUID text */
 #define LIMIT_PATH       4096 /* PATH_MAX */
-#define LIMIT_ARGS       256  /* arguments of a command */
+#define LIMIT_ARGS       256  /* arguments of a main process */
+#define LIMIT_EXEC_ARGS  1024 /* of an exec */
 #define LIMIT_ARGS_BYTES (256 << 10)
 #define LIMIT_ENV        128 /* environment entries of a create */
 #define LIMIT_ENV_VALUE  8192

@@ -15,7 +15,6 @@
 #include "wire/wire.h"
 
 enum {
-	EXEC_ARGS = 1024,
 	CRASH_MS = 500, /* for the test that dies during an exec */
 };
 
@@ -55,6 +54,16 @@ note_command(struct call *c, const openshell_v1_ExecSandboxRequest *ask)
 		    ask->environment[i].key);
 }
 
+/* The kernel's numbers have 16 bits; 0 means that it is not known. */
+static int
+check_size(uint32_t cols, uint32_t rows, struct fault *f)
+{
+	if (cols <= UINT16_MAX && rows <= UINT16_MAX)
+		return 0;
+	return fault_field(f, cols > UINT16_MAX ? "cols" : "rows",
+	    "a terminal has at most %u columns and rows", UINT16_MAX);
+}
+
 static int
 decide(struct call *c, const openshell_v1_ExecSandboxRequest *ask,
     bool interactive, struct fault *f)
@@ -69,11 +78,12 @@ decide(struct call *c, const openshell_v1_ExecSandboxRequest *ask,
 	note_command(c, ask);
 	if (ask->command_count == 0)
 		return fault_field(f, "command", "command is required");
-	if (check_command(ask->command, ask->command_count, EXEC_ARGS,
+	if (check_command(ask->command, ask->command_count, LIMIT_EXEC_ARGS,
 		"command", f) < 0 ||
 	    check_environment(pairs_of(ask), ask->environment_count,
 		"environment", f) < 0 ||
 	    check_folder(ask->workdir, "workdir", f) < 0 ||
+	    check_size(ask->cols, ask->rows, f) < 0 ||
 	    open_either(c, ask->sandbox_id, &row, f) < 0 ||
 	    open_running(c, &row, &x->vm, f) < 0)
 		return -1;
@@ -116,7 +126,9 @@ from_client(struct pipe *p, struct span message, struct fault *f)
 		down.which_kind = nacre_session_v1_AttachDown_size_tag;
 		down.kind.size.cols = m.payload.resize.cols;
 		down.kind.size.rows = m.payload.resize.rows;
-		rc = pipe_down(p, &down, f);
+		rc = check_size(down.kind.size.cols, down.kind.size.rows, f);
+		if (rc == 0)
+			rc = pipe_down(p, &down, f);
 	} else if (rc == 0) {
 		rc = fault_field(f, "payload", "start comes once");
 	}

@@ -23,9 +23,9 @@ plan_check(const nacre_sandbox_v1_ExecRequest *q, struct fault *f)
 	if (!q->exec_id || q->exec_id[0] == '\0' ||
 	    strlen(q->exec_id) > SANDBOX_ID)
 		return fault_field(f, "exec_id", "is empty or too long");
-	if (q->argv_count == 0 || q->argv_count > LIMIT_ARGS)
+	if (q->argv_count == 0 || q->argv_count > LIMIT_EXEC_ARGS)
 		return fault_field(f, "argv", "has %u entries, not 1..%d",
-		    (unsigned)q->argv_count, LIMIT_ARGS);
+		    (unsigned)q->argv_count, LIMIT_EXEC_ARGS);
 	if (q->argv[0][0] == '\0')
 		return fault_field(f, "argv", "names no program");
 	for (size_t i = 0; i < q->argv_count; i++)
@@ -43,6 +43,8 @@ plan_check(const nacre_sandbox_v1_ExecRequest *q, struct fault *f)
 	if (!q->workdir || q->workdir[0] != '/' ||
 	    strlen(q->workdir) >= LIMIT_PATH)
 		return fault_field(f, "workdir", "is no absolute path");
+	if (q->cols > UINT16_MAX || q->rows > UINT16_MAX)
+		return fault_field(f, "cols", "or rows is over %u", UINT16_MAX);
 	return 0;
 }
 

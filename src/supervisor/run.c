@@ -219,10 +219,13 @@ run_input_end(struct run *r)
 void
 run_resize(struct run *r, uint32_t cols, uint32_t rows)
 {
+	/* 0: not known; what was known stays. */
 	if (cols > UINT16_MAX || rows > UINT16_MAX)
 		return;
-	r->size = (struct winsize){ .ws_col = (uint16_t)cols,
-		.ws_row = (uint16_t)rows };
+	if (cols > 0)
+		r->size.ws_col = (uint16_t)cols;
+	if (rows > 0)
+		r->size.ws_row = (uint16_t)rows;
 	if (r->is_tty && r->out[0].fd >= 0)
 		(void)ioctl(r->out[0].fd, TIOCSWINSZ, &r->size);
 }
@@ -301,8 +304,7 @@ take_descriptors(struct run *r, const int *fds, size_t n)
 	if (n == 1) {
 		r->in_fd = fcntl(fds[0], F_DUPFD_CLOEXEC, 3);
 		r->out[0].fd = fds[0];
-		if (r->size.ws_col || r->size.ws_row)
-			(void)ioctl(fds[0], TIOCSWINSZ, &r->size);
+		(void)ioctl(fds[0], TIOCSWINSZ, &r->size);
 	} else {
 		r->in_fd = fds[0];
 		r->out[0].fd = fds[1];
@@ -400,6 +402,8 @@ run_start(struct run *r, const nacre_session_v1_Command *c, uint64_t timeout_ms,
 	q.timeout_ms = timeout_ms;
 	q.at_once = r->is_main;
 	r->is_tty = c->tty;
+	r->size = (struct winsize){ .ws_col = 80, .ws_row = 24 };
+	run_resize(r, c->cols, c->rows);
 	r->is_starting = true;
 	if (BOX_CALL(&r->sv->box, "Exec", ExecRequest, &q, exec_done, r, f) ==
 	    0)

@@ -30,7 +30,7 @@
 
 enum {
 	STREAMS = 80,
-	WORDS = 300,
+	WORDS = 1100,
 	LINE = 65536,
 	ARENA = 8 << 20
 };
@@ -41,6 +41,8 @@ struct stream {
 	struct rpc_call *call;
 	bool is_done;
 	bool keeps_open; /* exec: input stays open */
+	bool stalls;     /* nothing is given back */
+	size_t unread;
 	char input[4096];
 	char file[256]; /* put: from; get: to */
 	char name[128];
@@ -640,7 +642,10 @@ attach_message(struct rpc_call *c, void *owner, struct span m)
 
 	(void)owner;
 	arena_init(&a, ARENA);
-	rpc_consume(c, m.len);
+	if (s && s->stalls)
+		s->unread += m.len;
+	else
+		rpc_consume(c, m.len);
 	if (WIRE_DECODE(nacre_session_v1_AttachUp, &u, m, &a, &f) != 0)
 		die(&f, "stream of the guest");
 	if (u.which_kind == nacre_session_v1_AttachUp_attach_id_tag &&

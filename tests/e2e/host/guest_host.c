@@ -10,7 +10,8 @@
  *   rehearse                    one rehearsal; must come first
  *   launch [KEY=VALUE...] -- ARGV...   uid, gid, tmpfs, memory, pids, no_main,
  *                               dir, ro, rw, best_effort, secret (of tokens)
- *   exec ID [tty|timeout=MS|in=TEXT|open|dir=D]... -- ARGV...
+ *   exec ID [tty|timeout=MS|in=TEXT|open|dir=D|stall]... -- ARGV...
+ *   take ID                     read on after a stall
  *   input ID TEXT | end ID | signal ID N | size ID COLS ROWS | cancel ID
  *   put ID PATH NAME FILE | get ID PATH | get ID PATH > FILE
  *   wait ID | exit | stopped | ready | session | lost | away | refreshed
@@ -142,6 +143,8 @@ do_exec(char **w, size_t n)
 			    option(w[i], "in"));
 		if (strcmp(w[i], "open") == 0)
 			s->keeps_open = true;
+		if (strcmp(w[i], "stall") == 0)
+			s->stalls = true;
 	}
 	d.which_kind = nacre_session_v1_Down_open_tag;
 	d.kind.open.attach_id = w[1];
@@ -241,6 +244,10 @@ do_control(char **w)
 		send_text(s, text);
 	} else if (strcmp(w[0], "end") == 0) {
 		send_end(s);
+	} else if (strcmp(w[0], "take") == 0) {
+		s->stalls = false;
+		rpc_consume(s->call, s->unread);
+		s->unread = 0;
 	} else if (strcmp(w[0], "cancel") == 0) {
 		struct fault f = { 0 };
 
@@ -284,7 +291,8 @@ do_idle(int64_t ms)
 
 	while (clock_mono_ms() < end)
 		tick((int)(end - clock_mono_ms()));
-	printf("vmm %s\n", (vmm_us() - from_us) / 10 < ms * 30 ? "idle" : "busy");
+	printf("vmm %s\n",
+	    (vmm_us() - from_us) / 10 < ms * 30 ? "idle" : "busy");
 }
 
 static bool
