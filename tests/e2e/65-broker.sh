@@ -6,6 +6,8 @@ host=$NACRE_BIN/../e2e/guest_host
 tsc=$(awk -F: '/cpu MHz/ { printf "%d", $2 * 1000; exit }' /proc/cpuinfo)
 root=$(tiny_image)
 cp "$NACRE_BIN/../e2e/knock" "$root/bin/knock"
+install -d -m 777 "$root/work"
+install -m 777 "$NACRE_BIN/../e2e/knock" "$root/work/own"
 # The image has names of its own; they stay.
 printf '127.0.0.1\tlocalhost\n192.0.2.7\tprinter' >"$root/etc/hosts"
 chmod 755 "$root"
@@ -22,7 +24,7 @@ guest() {
 of() { grep -E "^out $1 " <<<"$out" | sed -E "s/^out $1 //" | tr -d '\n' | sed 's/\\x0a/\n/g'; }
 
 guest <<'END'
-launch -- sh -c 'cat /etc/hosts'
+launch dir=/work -- sh -c 'cat /etc/hosts'
 wait exit
 exec wget -- wget -O- http://openshell.local/mcp
 wait wget
@@ -48,6 +50,8 @@ exec copy -- sh -c 'cp /bin/knock /tmp/mine; exec /tmp/mine blocking'
 wait copy
 exec hidden -- sh -c 'cp /bin/knock /tmp/hidden; exec /tmp/hidden hidden'
 wait hidden
+exec own dir=/work -- sh -c './own blocking; echo >>own; ./own blocking'
+wait own
 exec last -- knock blocking
 wait last
 stop 0
@@ -56,6 +60,7 @@ END
 
 # asked: the callers that the supervisor was told of, each once
 asked() { sed -n "s/^.* door: \('.*\)$/\1/p" <<<"$log" | sed -E 's/ \(pid [0-9]+,/ (/' | sort -u; }
+changed=$( (cat "$root/work/own"; echo) | sha256sum | cut -d' ' -f1)
 sum=$(sha256sum <"$root/bin/knock" | cut -d' ' -f1)
 is "$(grep '^log' <<<"$out")" 'log out 127.0.0.1\x09localhost\x0a192.0.2.7\x09printer\x0a127.0.0.80\x09openshell.local\x0a' \
 	"the door has a name beside those of the image"
@@ -71,9 +76,13 @@ is "$(of many)" "200 connected, 200 answered" "200 at once are all answered"
 is "$(of cheat)" "some joined, 0 odd" "an address that changes meanwhile leads to the door or nowhere"
 is "$(of share) $(of nameless) $(of copy)" $'status 503 connected\npeer 127.0.0.80:80\nstatus 503 connected\npeer 127.0.0.80:80\nstatus 503' \
 	"programs of every kind are answered"
+is "$(of own)" $'connected\npeer 127.0.0.80:80\nstatus 503\nconnected\npeer 127.0.0.80:80\nstatus 503' "so is a program of the image that was written to"
 is "$(of last)" $'connected\npeer 127.0.0.80:80\nstatus 503' "and afterwards all is as before"
 like "$(asked)" "'/bin/busybox' \( state 0, of the image\) asks" "a program of the image is named as the kernel resolves it"
 like "$(asked)" "'/bin/knock' \( state 0, of the image\) asks, another program holds it too" "that another program holds the socket is told"
 like "$(asked)" "'/tmp/mine' \( state 0, sha256 $sum\) asks" "a program of the agent's own is told with its digest"
+is "$(asked | grep -c "^'/work/own' ")" 2 "and it is another one from then on"
+like "$(asked)" "'/work/own' \\( state 0, of the image\\) asks" "first the image's own"
+like "$(asked)" "'/work/own' \\( state 0, sha256 $changed\\) asks" "then one with a digest of its own"
 like "$(asked)" "'/tmp/hidden' \\( state 0, sha256 $sum\\) asks" "one that is not dumpable is seen like any other"
 like "$(asked)" "'/tmp/gone' \( state 2, sha256 \) asks" "one without a name is told to have none"
