@@ -56,7 +56,7 @@ note_command(struct call *c, const openshell_v1_ExecSandboxRequest *ask)
 
 /* The kernel's numbers have 16 bits; 0 means that it is not known. */
 static int
-check_size(uint32_t cols, uint32_t rows, struct fault *f)
+check_window(uint32_t cols, uint32_t rows, struct fault *f)
 {
 	if (cols <= UINT16_MAX && rows <= UINT16_MAX)
 		return 0;
@@ -83,7 +83,7 @@ decide(struct call *c, const openshell_v1_ExecSandboxRequest *ask,
 	    check_environment(pairs_of(ask), ask->environment_count,
 		"environment", f) < 0 ||
 	    check_folder(ask->workdir, "workdir", f) < 0 ||
-	    check_size(ask->cols, ask->rows, f) < 0 ||
+	    check_window(ask->cols, ask->rows, f) < 0 ||
 	    open_either(c, ask->sandbox_id, &row, f) < 0 ||
 	    open_running(c, &row, &x->vm, f) < 0)
 		return -1;
@@ -126,7 +126,7 @@ from_client(struct pipe *p, struct span message, struct fault *f)
 		down.which_kind = nacre_session_v1_AttachDown_size_tag;
 		down.kind.size.cols = m.payload.resize.cols;
 		down.kind.size.rows = m.payload.resize.rows;
-		rc = check_size(down.kind.size.cols, down.kind.size.rows, f);
+		rc = check_window(down.kind.size.cols, down.kind.size.rows, f);
 		if (rc == 0)
 			rc = pipe_down(p, &down, f);
 	} else if (rc == 0) {
