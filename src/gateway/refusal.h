@@ -22,5 +22,7 @@ nacre_v1_Refusal *refusal_of(struct call *c);
  * it too long keeps its words; one that still is loses them.
  */
 struct span refusal_encode(struct call *c, struct buf *b);
+/* The same as one JSON object, appended to b. */
+int refusal_json(struct call *c, struct buf *b, struct fault *f) MUST_CHECK;
 
 #endif
