@@ -9,6 +9,7 @@
 #define LOOP_INNER_H
 
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include <signal.h>
 
@@ -41,12 +42,21 @@ struct taker {
 	void *owner;
 };
 
+struct slow {
+	int64_t limit_us; /* 0: off */
+	int64_t part_us;  /* when this part began */
+	int64_t worst_us;
+	const char *worst;
+	struct rusage before;
+};
+
 struct loop {
 	int epoll;
 	bool stopping;
 	bool ticking;
 	int64_t now_ms;
 	int64_t longest_us;
+	struct slow slow;
 
 	struct slot *slots;
 	uint32_t slots_n;
@@ -82,6 +92,10 @@ int loop_timers_open(struct loop *l, struct fault *f) MUST_CHECK;
 void loop_timers_close(struct loop *l);
 void loop_timers_fire(struct loop *l);
 void loop_signals_close(struct loop *l);
+/* slow.c: a tick begins, a part of it has ended, the tick has. */
+void loop_slow_begin(struct loop *l, int64_t now_us);
+void loop_slow_part(struct loop *l, const char *name);
+void loop_slow_end(struct loop *l, int64_t took_us);
 bool loop_has_deferred(const struct loop *l);
 void loop_run_later(struct loop *l);
 void loop_run_held(struct loop *l);

@@ -222,6 +222,32 @@ has_ready_file(const struct loop *l)
 	return false;
 }
 
+static void
+run_parts(struct loop *l, int n)
+{
+	static const char *const names[PHASE_COUNT] = {
+		[PHASE_WRITERS] = "writers",
+		[PHASE_READERS] = "readers",
+		[PHASE_CHILDREN] = "children",
+	};
+
+	for (enum phase phase = 0; phase < PHASE_COUNT; phase++) {
+		run_phase(l, n, phase);
+		loop_slow_part(l, names[phase]);
+	}
+	loop_timers_fire(l);
+	loop_slow_part(l, "timers");
+	loop_run_later(l);
+	loop_slow_part(l, "the later list");
+	if (l->commit)
+		l->commit(l->commit_owner);
+	loop_slow_part(l, "the commit");
+	loop_run_held(l);
+	loop_slow_part(l, "held answers");
+	loop_fill_graves(l);
+	loop_slow_part(l, "graves");
+}
+
 int
 loop_tick(struct loop *l, int wait_ms, struct fault *f)
 {
@@ -239,18 +265,13 @@ loop_tick(struct loop *l, int wait_ms, struct fault *f)
 	start_us = clock_mono_us();
 	l->now_ms = start_us / 1000;
 	l->ticking = true;
-	for (enum phase phase = 0; phase < PHASE_COUNT; phase++)
-		run_phase(l, n, phase);
-	loop_timers_fire(l);
-	loop_run_later(l);
-	if (l->commit)
-		l->commit(l->commit_owner);
-	loop_run_held(l);
-	loop_fill_graves(l);
+	loop_slow_begin(l, start_us);
+	run_parts(l, n);
 	l->ticking = false;
 	took_us = clock_mono_us() - start_us;
 	if (took_us > l->longest_us)
 		l->longest_us = took_us;
+	loop_slow_end(l, took_us);
 	return 0;
 }
 

@@ -70,6 +70,9 @@ void loop_stop(struct loop *l);
 int64_t loop_now_ms(const struct loop *l);
 /* Longest tick so far in us, without the wait; for the soak test. */
 int64_t loop_longest_us(const struct loop *l);
+/* Name in the log each tick that takes longer than that, and the part of it
+ * that took most; 0, as at first: none. */
+void loop_tell_slow(struct loop *l, int64_t limit_us);
 
 /*
  * w stays the owner's, zeroed but for w->ready. fd stays the owner's and must

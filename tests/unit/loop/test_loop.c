@@ -367,6 +367,55 @@ the_loop_runs_until_it_is_stopped(void **state)
 	loop_free(l);
 }
 
+static void
+busy_commit(void *owner)
+{
+	int64_t until_us = clock_mono_us() + 3000;
+
+	(void)owner;
+	while (clock_mono_us() < until_us)
+		continue;
+}
+
+/* What a loop says on stderr in one tick. */
+static void
+hear_tick(struct loop *l, char *out, size_t size)
+{
+	int was = dup(STDERR_FILENO);
+	int ends[2];
+	ssize_t n;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	(void)dup2(ends[1], STDERR_FILENO);
+	assert_int_equal(loop_tick(l, 0, &fault), 0);
+	(void)dup2(was, STDERR_FILENO);
+	n = read(ends[0], out, size - 1);
+	out[n > 0 ? n : 0] = '\0';
+	(void)close(was);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+}
+
+static void
+a_slow_tick_is_told_with_its_part(void **state)
+{
+	struct loop *l = loop_new(&fault);
+	char said[512];
+
+	(void)state;
+	loop_on_commit(l, busy_commit, NULL);
+	hear_tick(l, said, sizeof(said));
+	assert_string_equal(said, "");
+	loop_tell_slow(l, 60000000);
+	hear_tick(l, said, sizeof(said));
+	assert_string_equal(said, "");
+	loop_tell_slow(l, 2000);
+	hear_tick(l, said, sizeof(said));
+	assert_non_null(strstr(said, "slow tick: "));
+	assert_non_null(strstr(said, " in the commit; ran "));
+	loop_free(l);
+}
+
 int
 main(void)
 {
@@ -383,6 +432,7 @@ main(void)
 		cmocka_unit_test(a_regular_file_is_always_ready),
 		cmocka_unit_test(a_bad_descriptor_is_a_fault),
 		cmocka_unit_test(the_loop_runs_until_it_is_stopped),
+		cmocka_unit_test(a_slow_tick_is_told_with_its_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
