@@ -8,6 +8,7 @@
  *   time          the clock, ns
  *   up N SIZE     sends N writes of SIZE bytes, then a line
  *   down N        takes N bytes, then answers their sum
+ *   drain N       takes N bytes without looking at them
  *   write TEXT    32 bytes to /dev/vdb and back
  *   look          32 bytes of both disks
  *   shout N       N bytes to the console
@@ -277,6 +278,16 @@ down(unsigned long n)
 }
 
 static void
+drain(unsigned long n)
+{
+	static uint8_t bytes[1 << 16];
+
+	while (n > 0)
+		n -= get(bytes, n < sizeof(bytes) ? n : sizeof(bytes));
+	say("drained\n");
+}
+
+static void
 disk_write(const char *text)
 {
 	char back[64] = "";
@@ -341,6 +352,8 @@ obey(const char *line)
 		up(a, b);
 	else if (sscanf(line, "down %lu", &a) == 1)
 		down(a);
+	else if (sscanf(line, "drain %lu", &a) == 1)
+		drain(a);
 	else if (sscanf(line, "write %127s", text) == 1)
 		disk_write(text);
 	else if (strcmp(line, "look") == 0)
