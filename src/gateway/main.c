@@ -38,6 +38,7 @@ enum {
 	PATH_ROOM = 128, /* what is put behind the state folder */
 	GUEST_MAX = 8 << 20,
 	FILES = 4096,
+	SLOW_TICK_US = 20000, /* told in the log */
 };
 
 struct options {
@@ -288,6 +289,7 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	    loop_signal(g->loop, SIGTERM, on_signal, g, f) < 0 ||
 	    loop_signal(g->loop, SIGINT, on_signal, g, f) < 0)
 		return -1;
+	loop_tell_slow(g->loop, SLOW_TICK_US);
 	g->started_ms = clock_wall_ms();
 	measure_guest(g);
 	sandbox_init(g);
