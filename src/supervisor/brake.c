@@ -136,7 +136,8 @@ brake_clock_set(struct brake *b)
 {
 	int64_t left_ms = b->sv->tokens.expires_ms - clock_wall_ms();
 
-	if (b->sv->tokens.expires_ms == 0)
+	/* No root, no agent: the launch is about to fail. */
+	if (b->events < 0 || b->sv->tokens.expires_ms == 0)
 		return;
 	left_ms = left_ms > 0 ? left_ms : 0;
 	loop_timer_set(b->sv->loop, &b->expiry,
