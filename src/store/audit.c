@@ -80,20 +80,29 @@ read_row(sqlite3_stmt *q, struct store_audit *row, struct fault *f)
 	return read_hash(q, 13, row->hash, f);
 }
 
-int
-store_audit_list(struct store *s, const struct store_audit_filter *filter,
-    int (*each)(void *owner, const struct store_audit *row, struct fault *f),
-    void *owner, struct fault *f)
+static void
+bind_filter(sqlite3_stmt *q, const struct store_audit_filter *w)
 {
-	sqlite3_stmt *q =
-	    store_use(s, filter->tail ? STORE_AUDIT_TAIL : STORE_AUDIT_LIST);
+	const char *const texts[] = { w->sandbox, w->verb, w->caller,
+		w->verdict, w->root };
+
+	store_bind_int(q, 1, (int64_t)w->after);
+	store_bind_int(q, 2, w->before == 0 ? INT64_MAX : (int64_t)w->before);
+	for (size_t i = 0; i < NELEM(texts); i++)
+		store_bind_text(q, 3 + (int)i,
+		    texts[i] == NULL ? "" : texts[i]);
+	store_bind_int(q, 8, w->since_ms == 0 ? INT64_MIN : w->since_ms);
+	store_bind_int(q, 9, w->until_ms == 0 ? INT64_MAX : w->until_ms);
+	store_bind_int(q, 10, w->limit == 0 ? -1 : (int64_t)w->limit);
+}
+
+static int
+tell(struct store *s, sqlite3_stmt *q, store_audit_each each, void *owner,
+    struct fault *f)
+{
 	struct store_audit row;
 	int got;
 
-	store_bind_int(q, 1, (int64_t)filter->after);
-	store_bind_text(q, 2, filter->sandbox == NULL ? "" : filter->sandbox);
-	store_bind_text(q, 3, filter->verb == NULL ? "" : filter->verb);
-	store_bind_int(q, 4, filter->limit == 0 ? -1 : (int64_t)filter->limit);
 	while ((got = store_step(s, q, "list the record", f)) > 0) {
 		if (read_row(q, &row, f) < 0 || each(owner, &row, f) < 0) {
 			got = -1;
@@ -102,4 +111,69 @@ store_audit_list(struct store *s, const struct store_audit_filter *filter,
 	}
 	store_end(q);
 	return got < 0 ? -1 : 0;
+}
+
+int
+store_audit_list(struct store *s, const struct store_audit_filter *filter,
+    store_audit_each each, void *owner, struct fault *f)
+{
+	sqlite3_stmt *q =
+	    store_use(s, filter->tail ? STORE_AUDIT_TAIL : STORE_AUDIT_LIST);
+
+	bind_filter(q, filter);
+	return tell(s, q, each, owner, f);
+}
+
+int
+store_audit_walk(struct store *s, uint64_t after, uint32_t limit,
+    store_audit_each each, void *owner, struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, STORE_AUDIT_WALK);
+
+	store_bind_int(q, 1, (int64_t)after);
+	store_bind_int(q, 2, limit == 0 ? -1 : (int64_t)limit);
+	return tell(s, q, each, owner, f);
+}
+
+int
+store_audit_first(struct store *s, uint64_t *row, bool *found, struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, STORE_AUDIT_FIRST);
+	int got = store_step(s, q, "read the record's first row", f);
+
+	*found = got > 0;
+	*row = got > 0 ? (uint64_t)sqlite3_column_int64(q, 0) : 0;
+	store_end(q);
+	return got < 0 ? -1 : 0;
+}
+
+int
+store_audit_bytes(struct store *s, uint64_t after, uint64_t to, uint64_t *bytes,
+    struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, STORE_AUDIT_BYTES);
+	int got;
+
+	store_bind_int(q, 1, (int64_t)after);
+	store_bind_int(q, 2, (int64_t)to);
+	got = store_step(s, q, "measure the record", f);
+	if (got > 0)
+		*bytes = (uint64_t)sqlite3_column_int64(q, 0);
+	store_end(q);
+	return got < 0 ? -1 : 0;
+}
+
+int
+store_audit_prune(struct store *s, uint64_t row, struct fault *f)
+{
+	sqlite3_stmt *rows = store_use(s, STORE_AUDIT_DELETE);
+	sqlite3_stmt *points = store_use(s, STORE_CHECKPOINT_DELETE);
+
+	if (store_begin(s, f) < 0)
+		return -1;
+	store_bind_int(rows, 1, (int64_t)row);
+	store_bind_int(points, 1, (int64_t)row);
+	if (store_done(s, rows, "prune the record", f) < 0)
+		return -1;
+	return store_done(s, points, "prune the checkpoints", f);
 }

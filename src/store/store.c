@@ -11,7 +11,7 @@
 #include "store/inner.h"
 
 enum {
-	STORE_VERSION = 2,
+	STORE_VERSION = 4,
 };
 
 static const char schema[] =
@@ -71,6 +71,26 @@ static const char schema_2[] =
     " counted, began, cascade)"
     " SELECT id, name, '', id, 0, 0, '', '', '', '', '', created_ms, 0, '',"
     " 0, 0, 1, '' FROM sandboxes ORDER BY created_ms, name;";
+
+/* Signed points of the record's chain. */
+static const char schema_3[] =
+    "CREATE TABLE checkpoints ("
+    " seq INTEGER PRIMARY KEY, row INTEGER NOT NULL,"
+    " time_ms INTEGER NOT NULL, kind INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL, hash BLOB NOT NULL, point BLOB NOT NULL,"
+    " signature BLOB NOT NULL) STRICT;"
+    "CREATE INDEX checkpoints_row ON checkpoints (row, seq);";
+
+/* Bearer tokens of users, by digest. */
+static const char schema_4[] =
+    "CREATE TABLE tokens ("
+    " seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+    " name TEXT NOT NULL, user TEXT NOT NULL, scopes TEXT NOT NULL,"
+    " digest BLOB NOT NULL, created_ms INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL, UNIQUE (user, name)) STRICT;";
+
+static const char *const schemas[STORE_VERSION] = { schema, schema_2, schema_3,
+	schema_4 };
 
 int
 store_fault(struct store *s, const char *doing, struct fault *f)
@@ -133,10 +153,13 @@ set_up(struct store *s, struct fault *f)
 		    version, STORE_VERSION);
 	if (version == STORE_VERSION)
 		return 0;
-	if (run(s, "BEGIN IMMEDIATE", f) < 0 ||
-	    (version < 1 && run(s, schema, f) < 0) || run(s, schema_2, f) < 0)
+	if (run(s, "BEGIN IMMEDIATE", f) < 0)
 		return -1;
-	return run(s, "PRAGMA user_version = 2; COMMIT", f);
+	for (int i = version < 0 ? 0 : version; i < STORE_VERSION; i++) {
+		if (run(s, schemas[i], f) < 0)
+			return -1;
+	}
+	return run(s, "PRAGMA user_version = 4; COMMIT", f);
 }
 
 static int

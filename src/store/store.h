@@ -25,6 +25,8 @@ enum {
 	STORE_REASON = 32,
 	STORE_DETAIL = 240,
 	STORE_HASH = 32,
+	STORE_POINT = 65,     /* of a P-256 key */
+	STORE_SIGNATURE = 64, /* ES256 */
 	STORE_USER = LIMIT_ID + 15,
 };
 
@@ -228,18 +230,88 @@ int store_audit_append(struct store *s, const struct store_audit *row,
 /* The last row's number and hash; 0 and zeros when there is none. */
 int store_audit_head(struct store *s, uint64_t *row, uint8_t hash[STORE_HASH],
     struct fault *f) MUST_CHECK;
-/* Rows after that number, in order; tail: the last ones of them. Empty filter texts match all; sandbox is
- * a name or an id. */
+/*
+ * Rows between two numbers, neither among them; tail: the last ones of them,
+ * newest first. Empty texts match all. No more rows than limit are told, and
+ * none is looked at outside of the numbers: they bound the work.
+ */
 struct store_audit_filter {
 	uint64_t after;
-	uint32_t limit; /* 0: all */
+	uint64_t before; /* 0: no bound */
+	uint32_t limit;  /* 0: all */
 	bool tail;
-	const char *sandbox;
+	const char *sandbox; /* name or id */
 	const char *verb;
+	const char *caller;
+	const char *verdict;
+	const char *root; /* id: rows of its tree */
+	int64_t since_ms;
+	int64_t until_ms; /* 0: no bound */
 };
+typedef int (*store_audit_each)(void *owner, const struct store_audit *row,
+    struct fault *f);
 int store_audit_list(struct store *s, const struct store_audit_filter *filter,
-    int (*each)(void *owner, const struct store_audit *row, struct fault *f),
-    void *owner, struct fault *f) MUST_CHECK;
+    store_audit_each each, void *owner, struct fault *f) MUST_CHECK;
+/* All rows after that number, limit of them at most. `each` may read single
+ * rows, but neither list nor walk. */
+int store_audit_walk(struct store *s, uint64_t after, uint32_t limit,
+    store_audit_each each, void *owner, struct fault *f) MUST_CHECK;
+/* The lowest number, which only a stranger makes less than 1. */
+int store_audit_first(struct store *s, uint64_t *row, bool *found,
+    struct fault *f) MUST_CHECK;
+/* Bytes that the rows of (after, to] stand for. */
+int store_audit_bytes(struct store *s, uint64_t after, uint64_t to,
+    uint64_t *bytes, struct fault *f) MUST_CHECK;
+/* The rows up to that one and the checkpoints before it are gone. */
+int store_audit_prune(struct store *s, uint64_t row,
+    struct fault *f) MUST_CHECK;
+
+/* Signed points of the chain; what they mean is the business of audit/. */
+struct store_checkpoint {
+	uint64_t seq; /* of the table, raised by each */
+	uint64_t row;
+	int64_t time_ms;
+	uint32_t kind;
+	uint64_t bytes; /* of all rows up to it, also those that are gone */
+	uint8_t hash[STORE_HASH];
+	uint8_t point[STORE_POINT];
+	uint8_t signature[STORE_SIGNATURE];
+};
+/* seq is not read. */
+int store_checkpoint_put(struct store *s, const struct store_checkpoint *c,
+    struct fault *f) MUST_CHECK;
+/* Of the highest row; *found false: there is none, *c is zeroed. */
+int store_checkpoint_last(struct store *s, struct store_checkpoint *c,
+    bool *found, struct fault *f) MUST_CHECK;
+int store_checkpoint_last_of(struct store *s, uint32_t kind,
+    struct store_checkpoint *c, bool *found, struct fault *f) MUST_CHECK;
+/* The one after row and seq of *c, by row and then by seq. */
+int store_checkpoint_next(struct store *s, struct store_checkpoint *c,
+    bool *found, struct fault *f) MUST_CHECK;
+
+/* Tokens of users on the host, oldest first. A name is unique among a user's,
+ * EXISTS. */
+enum {
+	STORE_TOKENS = 64, /* that a gateway keeps */
+	STORE_TOKEN_NAME = 32,
+	STORE_SCOPES = 240,
+};
+struct store_token {
+	char id[LIMIT_ID + 1];
+	char name[STORE_TOKEN_NAME + 1];
+	char user[LIMIT_ID + 1];
+	char scopes[STORE_SCOPES + 1];
+	uint8_t digest[STORE_HASH]; /* SHA-256 of the secret */
+	int64_t created_ms;
+	int64_t expires_ms; /* 0: never */
+};
+int store_token_insert(struct store *s, const struct store_token *row,
+    struct fault *f) MUST_CHECK;
+int store_token_remove(struct store *s, const char *id,
+    struct fault *f) MUST_CHECK;
+/* All of them, in a. */
+int store_token_list(struct store *s, struct arena *a, struct store_token **out,
+    size_t *n, struct fault *f) MUST_CHECK;
 
 /* Small named values. */
 int store_setting_put(struct store *s, const char *key, struct span value,
