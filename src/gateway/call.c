@@ -93,25 +93,24 @@ refuse_caller(struct call *c)
 static enum call_result
 phase_authorise(struct call *c)
 {
-	if (!(c->method->who & c->caller.who) || c->is_unlisted)
+	if (!(c->method->who & c->caller.who))
 		return refuse_caller(c);
-	if (c->caller.scopes == NULL ||
-	    scope_has(c->caller.scopes, c->method->scope))
-		return CALL_NEXT;
-	say_why(c, "scope");
-	c->hint = "make a token that has it: 'nacre token create --scope'";
-	fault_set(&c->fault, FAULT_REFUSED, "the token has not the scope '%s'",
-	    c->method->scope);
-	return refuse(c);
-}
-
-int
-call_arguments(struct call *c, struct fault *f)
-{
+	if (c->caller.scopes != NULL &&
+	    !scope_has(c->caller.scopes, c->method->scope)) {
+		say_why(c, "scope");
+		c->hint = "ask your user for a token that has it";
+		fault_set(&c->fault, FAULT_REFUSED,
+		    "the token has not the scope '%s'", c->method->scope);
+		return refuse(c);
+	}
+	if (c->face->admit != NULL && c->face->admit(c, &c->fault) < 0)
+		return refuse(c);
+	if (c->is_unlisted)
+		return refuse_caller(c);
 	if (c->ask_fault.code == FAULT_NONE)
-		return 0;
-	*f = c->ask_fault;
-	return -1;
+		return CALL_NEXT;
+	c->fault = c->ask_fault;
+	return refuse(c);
 }
 
 static enum call_result
@@ -126,9 +125,6 @@ phase_decide(struct call *c)
 		fault_set(&c->fault, FAULT_BUSY, "the gateway is stopping");
 		return refuse(c);
 	}
-	if (!(c->method->kind & CALL_ADMITS) &&
-	    call_arguments(c, &c->fault) < 0)
-		return refuse(c);
 	if (decide != NULL && decide(c, &c->fault) < 0)
 		return refuse(c);
 	return c->then != NULL ? CALL_WAIT : CALL_NEXT;
@@ -227,7 +223,8 @@ finish(struct call *c)
 		loop_bury(c->g->loop, c, free_call);
 		return;
 	}
-	if (fault_kind(c->fault.code) == FAULT_KIND_SYSTEM)
+	if (c->fault.code != FAULT_NONE &&
+	    fault_kind(c->fault.code) == FAULT_KIND_SYSTEM)
 		log_warn(&c->fault, "%s of %s failed", c->method->verb,
 		    c->caller.text);
 	c->face->finish(c);

@@ -46,9 +46,6 @@ enum call_who {
 enum call_kind {
 	CALL_READS = 1 << 0, /* no effect: recorded only when refused */
 	CALL_FIRST = 1 << 1, /* the first message asks, more may follow */
-	/* decide admits the caller before it looks at the arguments: it calls
-	 * call_arguments() itself. */
-	CALL_ADMITS = 1 << 2,
 };
 
 /*
@@ -113,7 +110,7 @@ struct call {
 	bool half_closed;
 	bool queued;            /* its answer waits for the commit */
 	void *ask;              /* decoded */
-	struct fault ask_fault; /* of the arguments, for call_arguments() */
+	struct fault ask_fault; /* of the arguments, told once admitted */
 	struct fault fault;
 	const char *hint; /* what to do about the fault; may be NULL */
 	/* What more its refusal says, in the arena; may be NULL. */
@@ -162,9 +159,6 @@ void call_open(struct gateway *g, struct rpc_call *rpc, struct span path,
 void call_wait(struct call *c, int (*then)(struct call *c, struct fault *f),
     void (*left)(struct call *c), void *waits_for);
 void call_resume(struct call *c);
-/* From a decide that CALL_ADMITS, once the caller is admitted: what is wrong
- * with the form of the arguments, if anything. */
-int call_arguments(struct call *c, struct fault *f) MUST_CHECK;
 /* Nothing comes of it when nobody asked. */
 void call_progress(struct call *c, const struct call_progress *p);
 /* From an effect: encode the answer's message. */

@@ -9,6 +9,8 @@
  *   memory_reserve_mib: 256       of the host, never given away
  *   token_life_s: 3600
  *   trust_domain: nacre.local
+ *   mcp: on                       off: no MCP, here and in sandboxes
+ *   mcp_port: auto                on 127.0.0.1: auto (kept), off, or a number
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -67,6 +69,39 @@ take_domain(const struct yaml_node *n, struct config *c)
 	    text_copy(c->trust_domain, sizeof(c->trust_domain), s);
 }
 
+static bool
+take_switch(const struct yaml_node *n, bool *is_off)
+{
+	struct span s;
+	bool on;
+
+	if (yaml_bool(n, &on)) {
+		*is_off = !on;
+		return true;
+	}
+	if (!yaml_str(n, &s) || (!span_is(s, "on") && !span_is(s, "off")))
+		return false;
+	*is_off = span_is(s, "off");
+	return true;
+}
+
+static bool
+take_port(const struct yaml_node *n, struct config *c)
+{
+	uint32_t port = 0;
+	struct span s;
+
+	c->mcp_no_port = false;
+	if (take_number(n, 1, 65535, &port)) {
+		c->mcp_port = (uint16_t)port;
+		return true;
+	}
+	if (!yaml_str(n, &s) || (!span_is(s, "auto") && !span_is(s, "off")))
+		return false;
+	c->mcp_no_port = span_is(s, "off");
+	return true;
+}
+
 /* NULL: taken; else what the key wants. */
 static const char *
 take(const struct yaml_node *n, struct config *c)
@@ -91,6 +126,10 @@ take(const struct yaml_node *n, struct config *c)
 		    : "60 to 3600";
 	if (span_is(n->key, "trust_domain"))
 		return take_domain(n, c) ? NULL : "1 to 64 of a-z 0-9 . _ -";
+	if (span_is(n->key, "mcp"))
+		return take_switch(n, &c->mcp_off) ? NULL : "on or off";
+	if (span_is(n->key, "mcp_port"))
+		return take_port(n, c) ? NULL : "auto, off, or 1 to 65535";
 	return "";
 }
 

@@ -38,6 +38,14 @@ int do_maximum_get(struct call *c, struct fault *f) MUST_CHECK;
 int do_prove_decide(struct call *c, struct fault *f) MUST_CHECK;
 int do_prove(struct call *c, struct fault *f) MUST_CHECK;
 
+/* do_inforce.c */
+int do_in_force(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_token.c */
+int do_token_create(struct call *c, struct fault *f) MUST_CHECK;
+int do_token_list(struct call *c, struct fault *f) MUST_CHECK;
+int do_token_revoke(struct call *c, struct fault *f) MUST_CHECK;
+
 /* do_config.c */
 int do_config_decide(struct call *c, struct fault *f) MUST_CHECK;
 int do_config(struct call *c, struct fault *f) MUST_CHECK;

@@ -4,6 +4,7 @@
 
 #include "gateway/do.h"
 #include "gateway/fleet.h"
+#include "gateway/mcp.h"
 #include "gateway/state.h"
 #include "gateway/vm.h"
 #include "proto/nacre_v1.pb.h"
@@ -64,6 +65,18 @@ describe_machines(struct call *c, nacre_v1_GatewayStatusReply *r)
 	r->vmm_version = text(c, t->vmm_version);
 }
 
+static char *
+mcp_place(struct call *c)
+{
+	uint16_t port = mcp_listen_port(c->g);
+
+	if (c->g->config.mcp_off)
+		return text(c, "off");
+	if (port == 0)
+		return text(c, "");
+	return arena_fmt(&c->arena, "http://127.0.0.1:%u/mcp", (unsigned)port);
+}
+
 int
 do_status(struct call *c, struct fault *f)
 {
@@ -79,6 +92,7 @@ do_status(struct call *c, struct fault *f)
 	r.supervisor_digest = text(c, c->g->supervisor_digest);
 	r.kernel_release = text(c, c->g->kernel_release);
 	describe_machines(c, &r);
+	r.mcp = mcp_place(c);
 	return CALL_REPLY(c, nacre_v1_GatewayStatusReply, &r, f);
 }
 

@@ -131,10 +131,28 @@ is_given(const char *s)
 	return s != NULL && *s != '\0';
 }
 
+/* A sandbox asks about children of its own. */
+static int
+set_caller(struct call *c, const nacre_v1_ProvePolicyRequest *ask,
+    struct prove *k, struct fault *f)
+{
+	struct store_sandbox row;
+
+	if (is_given(ask->sandbox) || is_given(ask->parent) ||
+	    is_given(ask->image))
+		return fault_field(f, "parent",
+		    "a sandbox asks about its own children only");
+	if (open_id(c, c->caller.sandbox_id, &row, f) < 0)
+		return -1;
+	return set_sandbox(c, row.name, k, f);
+}
+
 static int
 set_above(struct call *c, const nacre_v1_ProvePolicyRequest *ask,
     struct prove *k, struct fault *f)
 {
+	if (c->caller.who & CALL_SANDBOX)
+		return set_caller(c, ask, k, f);
 	if (is_given(ask->sandbox) &&
 	    (is_given(ask->parent) || is_given(ask->image)))
 		return fault_field(f, "sandbox",

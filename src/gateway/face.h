@@ -10,6 +10,9 @@
 #include "gateway/call.h"
 
 struct call_face {
+	/* After the row has said that such a caller may: may this one, now?
+	 * NULL: any. */
+	int (*admit)(struct call *c, struct fault *f);
 	/* The request's message into c->ask, which is there and zeroed. A fault
 	 * in the arguments may be left in c->ask_fault instead: it is told
 	 * after the caller is admitted. */

@@ -31,6 +31,7 @@ struct watcher;
 struct obituary;
 struct proof;
 struct stale;
+struct mcp;
 
 /* config.c; the file is optional and so is every key in it. */
 struct config {
@@ -41,6 +42,9 @@ struct config {
 	bool templates;      /* else every machine boots cold */
 	char accelerator[8]; /* "auto", "tcg", "kvm" */
 	char trust_domain[IDENTITY_DOMAIN + 1];
+	bool mcp_off;
+	bool mcp_no_port;  /* not on 127.0.0.1 */
+	uint16_t mcp_port; /* 0: one that is free, kept for the next start */
 };
 
 struct gateway {
@@ -58,12 +62,15 @@ struct gateway {
 	struct fault failed;       /* why it ends by itself */
 	struct tls_key tunnel_key; /* of the control tunnels' TLS */
 	struct tls_key token_key;  /* of the launch tokens */
+	uint8_t mcp_key[32];       /* of MCP's session ids */
 
 	/* server.c */
 	struct watch listener;
 	struct timer listen_again;
 	struct client *clients;
 	size_t clients_n;
+
+	struct mcp *mcp; /* mcp.c */
 
 	/* call.c */
 	struct call *calls;
@@ -116,7 +123,7 @@ struct gateway {
 void config_defaults(struct config *c);
 int config_read(struct config *c, const char *path, struct fault *f) MUST_CHECK;
 
-/* keys.c: make or read both keys of the state folder. */
+/* keys.c: make or read the keys of the state folder. */
 int keys_open(struct gateway *g, struct fault *f) MUST_CHECK;
 
 /* server.c */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's random things. Two keys: one proves the gateway to supervisors, the other
- * signs launch tokens. 32 random bytes each, in a 0600 file; never printed,
- * never sent, wiped from every buffer they pass.
+ * The gateway's random things. Three keys: one proves the gateway to
+ * supervisors, one signs launch tokens, one proves MCP's session ids. 32
+ * random bytes each, in a 0600 file; never printed, never sent, wiped from
+ * every buffer they pass.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "gateway/inner.h"
@@ -48,6 +50,30 @@ open_key(int dir, const char *name, struct tls_key *k, struct fault *f)
 	return rc < 0 ? fault_prefix(f, "key '%s'", name) : 0;
 }
 
+/* Not of a curve: any bytes are one. */
+static int
+open_secret(int dir, const char *name, uint8_t *out, size_t n, struct fault *f)
+{
+	struct buf b;
+	int rc;
+
+	if (faccessat(dir, name, F_OK, 0) < 0) {
+		random_bytes(out, n);
+		return file_write_atomic(dir, name, span_of(out, n), 0600, f);
+	}
+	buf_init(&b, n);
+	rc = file_read(dir, name, &b, f);
+	if (rc == 0 && b.len != n)
+		rc = fault_set(f, FAULT_SYSTEM, "it holds %zu bytes, not %zu",
+		    b.len, n);
+	if (rc == 0)
+		memcpy(out, buf_ptr(&b), n);
+	if (b.len > 0)
+		secret_wipe(buf_ptr(&b), b.len);
+	buf_release(&b);
+	return rc < 0 ? fault_prefix(f, "key '%s'", name) : 0;
+}
+
 int
 keys_open(struct gateway *g, struct fault *f)
 {
@@ -57,7 +83,9 @@ keys_open(struct gateway *g, struct fault *f)
 		return fault_sys(f, "cannot open '%s'", g->state);
 	if (open_key(dir, "tunnel.key", &g->tunnel_key, f) < 0)
 		return -1;
-	return open_key(dir, "token.key", &g->token_key, f);
+	if (open_key(dir, "token.key", &g->token_key, f) < 0)
+		return -1;
+	return open_secret(dir, "mcp.key", g->mcp_key, sizeof(g->mcp_key), f);
 }
 
 void

@@ -30,6 +30,7 @@
 #include "gateway/call.h"
 #include "gateway/fleet.h"
 #include "gateway/image_gone.h"
+#include "gateway/mcp.h"
 #include "gateway/obituary.h"
 #include "gateway/sandbox.h"
 #include "gateway/stale.h"
@@ -309,7 +310,7 @@ serve(struct gateway *g)
 	struct fault f = { 0 };
 
 	g->adopted = NULL;
-	if (server_open(g, &g->failed) < 0) {
+	if (mcp_open(g, &g->failed) < 0 || server_open(g, &g->failed) < 0) {
 		loop_stop(g->loop);
 		return;
 	}
@@ -329,6 +330,7 @@ close_gateway(struct gateway *g)
 	if (record_start(g, "gateway.stop", &f) < 0)
 		log_warn(&f, "cannot record the end");
 	server_close(g);
+	mcp_close(g);
 	fleet_close(g);
 	image_gone_close(g);
 	if (text_fmt(path, sizeof(path), "%s/gateway.pid", g->state))
@@ -339,6 +341,7 @@ close_gateway(struct gateway *g)
 	image_store_close(&g->images);
 	tls_key_wipe(&g->tunnel_key);
 	tls_key_wipe(&g->token_key);
+	secret_wipe(g->mcp_key, sizeof(g->mcp_key));
 }
 
 int

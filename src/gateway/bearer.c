@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens made and looked up; bearer.h has the contracts. */
+#include <string.h>
+
+#include "digest/digest.h"
+#include "gateway/bearer.h"
+#include "gateway/mcp.h"
+
+enum {
+	BYTES = 32,
+};
+
+#define PREFIX "nacre_"
+
+bool
+bearer_is_scope(const char *scope)
+{
+	return scope[0] != '\0' && strchr(scope, ' ') == NULL &&
+	    scope_has(BEARER_SCOPES " grant:write", scope);
+}
+
+void
+bearer_make(char secret[BEARER_SECRET], uint8_t digest[STORE_HASH])
+{
+	uint8_t bytes[BYTES];
+	size_t n = strlen(PREFIX);
+
+	random_bytes(bytes, sizeof(bytes));
+	memcpy(secret, PREFIX, n);
+	n += base64url_format(span_of(bytes, sizeof(bytes)), secret + n,
+	    BEARER_SECRET - n - 1);
+	secret[n] = '\0';
+	secret_wipe(bytes, sizeof(bytes));
+	digest_of(span_str(secret), digest);
+}
+
+/* All are compared, so that time tells nothing. */
+static const struct store_token *
+find(const struct store_token *tokens, size_t n, const uint8_t *digest)
+{
+	const struct store_token *found = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (secret_equal(tokens[i].digest, digest, STORE_HASH))
+			found = &tokens[i];
+	return found;
+}
+
+static void
+be(struct mcp_who *who, const struct store_token *t)
+{
+	struct caller *c = &who->caller;
+	uint64_t uid = 0;
+
+	if (!span_starts(span_str(t->user), "uid:") ||
+	    !num_parse(span_from(span_str(t->user), 4), UINT32_MAX, &uid))
+		return;
+	c->who = CALL_USER;
+	c->uid = (uid_t)uid;
+	c->may_grant = scope_has(t->scopes, "grant:write");
+	(void)text_copy(c->text, sizeof(c->text), span_str(t->user));
+	(void)text_fmt(c->program, sizeof(c->program), "token:%s", t->name);
+	(void)text_copy(who->scopes, sizeof(who->scopes), span_str(t->scopes));
+	c->scopes = who->scopes;
+	(void)text_fmt(who->principal, sizeof(who->principal), "token:%s",
+	    t->id);
+	who->auth = MCP_KNOWN;
+}
+
+void
+bearer_find(struct gateway *g, const struct mcp_head *h, struct mcp_who *who)
+{
+	const struct store_token *t;
+	struct store_token *tokens;
+	uint8_t digest[STORE_HASH];
+	struct fault f = { 0 };
+	struct span secret;
+	struct arena a;
+	size_t n = 0;
+
+	memset(who, 0, sizeof(*who));
+	who->side = MCP_HOST;
+	who->auth = MCP_NO_TOKEN;
+	if (!mcp_bearer(h, &secret))
+		return;
+	who->auth = MCP_BAD_TOKEN;
+	digest_of(secret, digest);
+	arena_init(&a, 1 << 20);
+	if (store_token_list(g->store, &a, &tokens, &n, &f) < 0)
+		log_warn(&f, "cannot look a token up");
+	t = find(tokens, n, digest);
+	if (t != NULL &&
+	    (t->expires_ms == 0 || clock_wall_ms() < t->expires_ms))
+		be(who, t);
+	arena_release(&a);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The MCP endpoint: HTTP requests of three places (the unix socket, 127.0.0.1,
+ * doors of sandboxes) become calls of methods.def, and their ends become
+ * answers.
+ *
+ *   mcp        one request and its answer: an exchange
+ *   mcp_tool   the face of its calls
+ *   mcp_conn   HTTP/1.1 on a descriptor; mcp_listen  the port on 127.0.0.1
+ *   door       what comes from a sandbox
+ */
+#ifndef GATEWAY_MCP_H
+#define GATEWAY_MCP_H
+
+#include "gateway/admit.h"
+#include "gateway/call.h"
+#include "mcp/mcp.h"
+
+enum mcp_limits {
+	MCP_CALLS = 32,        /* of one caller at once */
+	MCP_EXCHANGES = 512,   /* of all */
+	MCP_CONNECTIONS = 128, /* on the socket and the port */
+	MCP_PRINCIPAL = 64,
+	MCP_OUT = 16 << 20, /* bytes of answers that wait to be taken */
+	/* Past MCP_WAIT_MS a call that still has no answer gets one. */
+	MCP_OVERDUE_MS = MCP_WAIT_MS + 5000,
+};
+
+/* Who sent a request, as its place found out. */
+struct mcp_who {
+	struct caller caller; /* evidence's spans: until mcp_begin() returns */
+	enum mcp_side side;
+	enum mcp_auth auth;
+	char principal[MCP_PRINCIPAL];
+	char scopes[STORE_SCOPES + 1]; /* of a token: caller.scopes */
+};
+
+struct mcp;
+struct exchange;
+
+/* How an answer leaves. None of them is called after mcp_left(). */
+struct mcp_sink {
+	/* With its whole body, unless a->stream: pieces follow. */
+	void (*head)(void *owner, const struct mcp_answer *a);
+	void (*piece)(void *owner, struct span bytes);
+	/* It is complete. broken: bytes of it are missing, close. */
+	void (*end)(void *owner, bool broken);
+};
+
+/* Key and lists; then the port, which mcp_listen.c keeps. */
+int mcp_open(struct gateway *g, struct fault *f) MUST_CHECK;
+void mcp_close(struct gateway *g);
+
+/* The head is whole: true and *a (in arena) when that is answered now. */
+bool mcp_refuse(struct gateway *g, const struct mcp_who *who,
+    const struct mcp_head *h, struct arena *arena, struct mcp_answer *a);
+/*
+ * The request is whole; both are copied. The sink may be called before this
+ * returns; NULL: the answer is complete already.
+ */
+struct exchange *mcp_begin(struct gateway *g, const struct mcp_who *who,
+    const struct mcp_head *h, struct span body, const struct mcp_sink *sink,
+    void *owner);
+/* The client is gone: the second era cancels so, the first does not. */
+void mcp_left(struct exchange *x);
+
+/* mcp_tool.c: one call of an exchange. */
+struct mcp_run {
+	struct exchange *x;
+	struct mcp_call *ask;
+	struct call *call;  /* NULL before and after it runs */
+	struct buf told;    /* its reply's message, encoded */
+	struct buf message; /* the response */
+};
+/* Start it; mcp_run_over() comes later, at the end of a tick. */
+void mcp_run_start(struct gateway *g, struct mcp_run *r,
+    const struct mcp_who *who);
+/* A response that is no call's: it was refused before. */
+void mcp_run_refuse(struct mcp_run *r, const struct fault *f, const char *hint);
+/* Stop it without a word. */
+void mcp_run_cancel(struct mcp_run *r);
+/* mcp.c, for mcp_tool.c */
+void mcp_run_over(struct mcp_run *r);
+void mcp_run_freed(struct mcp_run *r);
+void mcp_run_progress(struct mcp_run *r, const struct call_progress *p);
+struct arena *mcp_run_arena(struct mcp_run *r);
+
+/* mcp_conn.c: serve HTTP/1.1 on fd, which is its own from here on. who NULL:
+ * each request brings a token. */
+void mcp_conn_start(struct gateway *g, int fd, const struct mcp_who *who);
+void mcp_conn_close_all(struct gateway *g);
+bool mcp_conn_is_full(const struct gateway *g);
+/* mcp_listen.c */
+int mcp_listen_open(struct gateway *g, struct fault *f) MUST_CHECK;
+void mcp_listen_close(struct gateway *g);
+/* The port on 127.0.0.1; 0: none. */
+uint16_t mcp_listen_port(const struct gateway *g);
+/* bearer.c: who a token is; *who is whole in any case. */
+void bearer_find(struct gateway *g, const struct mcp_head *h,
+    struct mcp_who *who);
+
+/* What the files above keep in the gateway. */
+struct mcp {
+	struct gateway *g;
+	struct mcp_server server;
+	struct arena arena;
+	struct mcp_ended ended;
+	uint8_t key[MCP_KEY];
+	struct exchange *exchanges;
+	size_t exchanges_n;
+	struct mcp_conn *conns;
+	size_t conns_n;
+	struct watch listener; /* mcp_listen.c */
+	struct timer listen_again;
+	uint16_t port;
+	struct admit_rate rates[ADMIT_RATES];
+};
+
+#endif

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/1.1 on a descriptor: the gateway's socket when a client does not begin
+ * with HTTP/2, and connections to 127.0.0.1. One request at a time; a client
+ * that leaves while it waits is seen, since that cancels.
+ *
+ *   READING -> SERVING -> READING ... -> CLOSING
+ */
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gateway/mcp.h"
+#include "http/http.h"
+
+enum {
+	HEAD_MS = 10000, /* to send a head */
+	BODY_MS = 10000, /* and then a body */
+	IDLE_MS = 75000, /* between two requests */
+	WRITE_MS = 30000,
+	LINGER_MS = 2000,
+	READ = 16384,
+	SMALL = 64 << 10,     /* arena of an answer to a head */
+	STREAM_OUT = 1 << 20, /* of a stream that nobody reads */
+};
+
+enum phase {
+	READING,
+	SERVING,
+	CLOSING, /* what is in out, then ours is shut, then theirs */
+};
+
+struct mcp_conn {
+	struct gateway *g;
+	bool by_token; /* each request says who */
+	struct mcp_who who;
+	enum phase phase;
+	int fd;
+	bool is_gone;
+	bool closes;  /* no request follows */
+	bool is_deaf; /* bytes wait behind the request that is served */
+	bool streams;
+	bool shut;
+	struct watch watch;
+	struct timer timer;
+	struct deferred more;
+	struct h1 *h1;
+	struct buf in;
+	struct buf out;
+	struct mcp_head head;
+	struct exchange *exchange;
+	struct mcp_conn *next;
+	struct mcp_conn *prev;
+};
+
+static void conn_step(struct mcp_conn *c);
+
+static void
+conn_free(void *p)
+{
+	struct mcp_conn *c = p;
+
+	h1_free(c->h1);
+	buf_release(&c->in);
+	buf_release(&c->out);
+	free(c);
+}
+
+static void
+conn_close(struct mcp_conn *c)
+{
+	struct exchange *x = c->exchange;
+
+	if (c->is_gone)
+		return;
+	c->is_gone = true;
+	c->exchange = NULL;
+	if (x != NULL)
+		mcp_left(x);
+	loop_unwatch(&c->watch);
+	loop_timer_clear(&c->timer);
+	loop_deferred_drop(c->g->loop, &c->more);
+	fd_close(&c->fd);
+	if (c->prev != NULL)
+		c->prev->next = c->next;
+	else
+		c->g->mcp->conns = c->next;
+	if (c->next != NULL)
+		c->next->prev = c->prev;
+	c->g->mcp->conns_n--;
+	loop_bury(c->g->loop, c, conn_free);
+}
+
+static void
+set_timer(struct mcp_conn *c, int64_t ms)
+{
+	loop_timer_set(c->g->loop, &c->timer, ms);
+}
+
+static void
+want(struct mcp_conn *c)
+{
+	unsigned events = c->out.len > 0 ? LOOP_OUT : 0;
+
+	if (c->is_gone)
+		return;
+	if (!c->is_deaf)
+		events |= LOOP_IN;
+	loop_rewatch(&c->watch, events);
+}
+
+/* --- out */
+static void
+flush(struct mcp_conn *c)
+{
+	while (!c->is_gone && c->out.len > 0) {
+		ssize_t n = send(c->fd, buf_ptr(&c->out), c->out.len,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0) {
+			conn_close(c);
+			return;
+		}
+		buf_eat(&c->out, (size_t)n);
+		if (c->out.len > 0 || c->phase == CLOSING)
+			set_timer(c, WRITE_MS);
+	}
+	if (c->is_gone)
+		return;
+	if (c->phase == SERVING && c->out.len == 0)
+		loop_timer_clear(&c->timer);
+	if (c->phase == CLOSING && c->out.len == 0 && !c->shut) {
+		c->shut = true;
+		c->is_deaf = false;
+		(void)shutdown(c->fd, SHUT_WR);
+		set_timer(c, LINGER_MS);
+	}
+	want(c);
+}
+
+/* The answer is in out: the next request, or the end. */
+static void
+answered(struct mcp_conn *c)
+{
+	c->exchange = NULL;
+	c->is_deaf = false;
+	if (c->closes) {
+		c->phase = CLOSING;
+		set_timer(c, WRITE_MS);
+		flush(c);
+		return;
+	}
+	h1_next(c->h1);
+	c->phase = READING;
+	set_timer(c, IDLE_MS);
+	flush(c);
+	if (!c->is_gone && c->in.len > 0)
+		loop_later(c->g->loop, &c->more);
+}
+
+static int
+put_answer(struct mcp_conn *c, const struct mcp_answer *a, struct fault *f)
+{
+	const struct h1_request *q = h1_request(c->h1);
+	char more[512] = "";
+	size_t len = 0;
+	struct h1_reply r = {
+		.status = a->status,
+		.type = a->type,
+		.body = a->body,
+		.streams = a->stream,
+		.is_head = span_is(q->method, "HEAD"),
+		.more = more,
+	};
+
+	for (size_t i = 0; i < a->nheaders; i++) {
+		if (!text_fmt(more + len, sizeof(more) - len, "%s: %.*s\r\n",
+			a->headers[i].name, (int)a->headers[i].value.len,
+			(const char *)a->headers[i].value.ptr))
+			return fault_set(f, FAULT_LIMIT, "the head is long");
+		len = strlen(more);
+	}
+	c->closes = c->closes || a->close;
+	c->streams = a->stream;
+	r.closes = c->closes;
+	return h1_reply(&c->out, &r, f);
+}
+
+static void
+lost(struct mcp_conn *c, const struct fault *f)
+{
+	log_warn(f, "an answer of MCP is lost");
+	conn_close(c);
+}
+
+static void
+sink_head(void *owner, const struct mcp_answer *a)
+{
+	struct mcp_conn *c = owner;
+	struct fault f = { 0 };
+
+	if (put_answer(c, a, &f) < 0) {
+		lost(c, &f);
+		return;
+	}
+	if (a->stream)
+		flush(c);
+}
+
+static void
+sink_piece(void *owner, struct span bytes)
+{
+	struct mcp_conn *c = owner;
+	struct fault f = { 0 };
+
+	if (c->is_gone)
+		return;
+	if (c->out.len > STREAM_OUT)
+		fault_set(&f, FAULT_LIMIT, "the client does not read");
+	if (f.code != FAULT_NONE || h1_chunk(&c->out, bytes, &f) < 0) {
+		lost(c, &f);
+		return;
+	}
+	flush(c);
+}
+
+static void
+sink_end(void *owner, bool broken)
+{
+	struct mcp_conn *c = owner;
+	struct fault f = { 0 };
+
+	if (c->is_gone)
+		return;
+	if (c->streams && h1_end(&c->out, &f) < 0)
+		broken = true;
+	c->streams = false;
+	if (broken) {
+		c->exchange = NULL;
+		conn_close(c);
+		return;
+	}
+	answered(c);
+}
+
+static const struct mcp_sink sink = {
+	.head = sink_head,
+	.piece = sink_piece,
+	.end = sink_end,
+};
+
+/* --- in */
+static bool
+field_get(const void *at, const char *name, size_t nth, struct span *value)
+{
+	const struct h1_request *r = at;
+
+	for (size_t i = 0; i < r->fields_n; i++) {
+		if (!h1_is_word(r->fields[i].name, name) || nth-- > 0)
+			continue;
+		*value = r->fields[i].value;
+		return true;
+	}
+	return false;
+}
+
+static void
+refuse(struct mcp_conn *c, const struct mcp_answer *a)
+{
+	struct fault f = { 0 };
+
+	c->closes = true; /* the body, if any, is not read */
+	if (put_answer(c, a, &f) < 0)
+		lost(c, &f);
+	else
+		answered(c);
+}
+
+static void
+head_came(struct mcp_conn *c)
+{
+	const struct h1_request *r = h1_request(c->h1);
+	struct mcp_answer a;
+	struct arena arena;
+	struct fault f = { 0 };
+
+	c->closes = c->closes || r->closes;
+	c->head = (struct mcp_head){
+		.method = r->method,
+		.target = r->path,
+		.host = r->host,
+		.length = r->is_chunked ? -1 : (int64_t)r->length,
+		.header = field_get,
+		.at = r,
+	};
+	if (c->by_token)
+		bearer_find(c->g, &c->head, &c->who);
+	arena_init(&arena, SMALL);
+	if (mcp_refuse(c->g, &c->who, &c->head, &arena, &a)) {
+		refuse(c, &a);
+	} else {
+		set_timer(c, BODY_MS);
+		if (r->expects_continue && h1_go_on(&c->out, &f) == 0)
+			flush(c);
+	}
+	arena_release(&arena);
+}
+
+static void
+request_came(struct mcp_conn *c)
+{
+	struct exchange *x;
+
+	c->phase = SERVING;
+	loop_timer_clear(&c->timer);
+	x = mcp_begin(c->g, &c->who, &c->head, h1_body(c->h1), &sink, c);
+	if (x != NULL && c->is_gone)
+		mcp_left(x);
+	else if (x != NULL)
+		c->exchange = x;
+	want(c);
+}
+
+static void
+malformed(struct mcp_conn *c)
+{
+	struct mcp_answer a = { .status = h1_status(c->h1), .close = true };
+
+	if (a.status == 0) {
+		conn_close(c);
+		return;
+	}
+	if (a.status == 413)
+		mcp_too_large(&a);
+	refuse(c, &a);
+}
+
+static void
+conn_step(struct mcp_conn *c)
+{
+	while (!c->is_gone && c->phase == READING) {
+		size_t used = 0;
+		enum h1_progress p = h1_feed(c->h1, buf_span(&c->in), &used);
+
+		buf_eat(&c->in, used);
+		if (p == H1_MORE)
+			break;
+		if (p == H1_HEAD)
+			head_came(c);
+		else if (p == H1_DONE)
+			request_came(c);
+		else
+			malformed(c);
+	}
+	want(c);
+}
+
+static void
+more_in(struct deferred *d)
+{
+	struct mcp_conn *c = CONTAINER_OF(d, struct mcp_conn, more);
+
+	if (c->phase != READING)
+		return;
+	set_timer(c, HEAD_MS);
+	conn_step(c);
+}
+
+/* A request is served: is the client still there? */
+static void
+look(struct mcp_conn *c)
+{
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		conn_close(c);
+	else if (n > 0)
+		c->is_deaf = true;
+}
+
+static void
+read_in(struct mcp_conn *c)
+{
+	uint8_t bytes[READ];
+	struct fault f = { 0 };
+	bool was_idle = c->phase == READING && !h1_is_amid(c->h1);
+	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		conn_close(c);
+		return;
+	}
+	if (c->phase == CLOSING)
+		return; /* what comes now is read away */
+	if (was_idle)
+		set_timer(c, HEAD_MS);
+	if (buf_add(&c->in, bytes, (size_t)n, &f) < 0) {
+		conn_close(c);
+		return;
+	}
+	conn_step(c);
+}
+
+static void
+ready(struct watch *w, unsigned events)
+{
+	struct mcp_conn *c = CONTAINER_OF(w, struct mcp_conn, watch);
+
+	if (events & LOOP_OUT)
+		flush(c);
+	else if ((events & LOOP_IN) && c->phase == SERVING)
+		look(c);
+	else if (events & LOOP_IN)
+		read_in(c);
+	else if (events & LOOP_HUP)
+		conn_close(c);
+	want(c);
+}
+
+static void
+timed_out(struct timer *t)
+{
+	struct mcp_conn *c = CONTAINER_OF(t, struct mcp_conn, timer);
+	struct mcp_answer a = {
+		.status = 408,
+		.type = "application/json",
+		.body = SPAN_LIT("{\"error\":\"timeout\"}"),
+		.close = true,
+	};
+
+	if (c->phase == READING && h1_is_amid(c->h1))
+		refuse(c, &a);
+	else
+		conn_close(c);
+}
+
+bool
+mcp_conn_is_full(const struct gateway *g)
+{
+	return g->mcp->conns_n >= MCP_CONNECTIONS;
+}
+
+void
+mcp_conn_start(struct gateway *g, int fd, const struct mcp_who *who)
+{
+	struct mcp_conn *c = must_alloc(sizeof(*c));
+	struct fault f = { 0 };
+
+	c->g = g;
+	c->fd = fd;
+	c->by_token = who == NULL;
+	if (who != NULL)
+		c->who = *who;
+	c->watch.fd = -1;
+	c->watch.ready = ready;
+	c->timer.fire = timed_out;
+	c->more.run = more_in;
+	c->h1 = h1_new(MCP_BODY);
+	buf_init(&c->in, 2 * READ);
+	buf_init(&c->out, MCP_OUT);
+	c->next = g->mcp->conns;
+	if (c->next != NULL)
+		c->next->prev = c;
+	g->mcp->conns = c;
+	g->mcp->conns_n++;
+	set_timer(c, HEAD_MS);
+	if (loop_watch(g->loop, &c->watch, fd, LOOP_IN, &f) == 0)
+		return;
+	log_warn(&f, "cannot watch a client");
+	conn_close(c);
+}
+
+void
+mcp_conn_close_all(struct gateway *g)
+{
+	while (g->mcp->conns != NULL)
+		conn_close(g->mcp->conns);
+}

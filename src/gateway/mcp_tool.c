@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MCP's face of the calls: a tool's arguments ask, its result or one refusal
+ * ends it. Refused or not, it walks as every call does, so that it is judged
+ * and recorded by the same rows.
+ */
+#include <string.h>
+
+#include "gateway/admit.h"
+#include "gateway/face.h"
+#include "gateway/mcp.h"
+#include "gateway/refusal.h"
+#include "gateway/tool.h"
+#include "json/json.h"
+#include "wire/wire.h"
+
+static int
+decode(struct call *c, struct fault *f)
+{
+	const struct mcp_run *r = c->client;
+	const struct tool *t = tool_find(r->ask->tool->name);
+	enum mcp_side side =
+	    c->caller.who & CALL_SANDBOX ? MCP_SANDBOX : MCP_HOST;
+
+	if (t == NULL)
+		return fault_set(f, FAULT_UNIMPLEMENTED,
+		    "'%s' is not served by this gateway", r->ask->tool->name);
+	/* What is wrong with them is told to those who may call at all. */
+	if (mcp_arguments_check(r->ask->tool, side, r->ask->arguments,
+		&c->ask_fault) == 0)
+		(void)!t->ask(r->ask->arguments, c->ask, &c->arena,
+		    &c->ask_fault);
+	return 0;
+}
+
+static int
+send(struct call *c, struct span message, struct fault *f)
+{
+	struct mcp_run *r = c->client;
+
+	buf_clear(&r->told);
+	return buf_add(&r->told, message.ptr, message.len, f);
+}
+
+static void
+progress(struct call *c, const struct call_progress *p)
+{
+	mcp_run_progress(c->client, p);
+}
+
+/* The reply's message as the result. */
+static int
+write_result(struct call *c, struct mcp_run *r, struct fault *f)
+{
+	const struct tool *t = tool_find(r->ask->tool->name);
+	void *reply;
+	struct json_out o;
+	struct arena a;
+	struct buf text;
+	int rc = -1;
+
+	arena_init(&a, 64 << 20);
+	buf_init(&text, MCP_OUT);
+	reply = arena_get(&a, t->reply_size);
+	json_out_init(&o, &text);
+	if (reply != NULL &&
+	    wire_decode(t->reply, reply, buf_span(&r->told), &a, f) == 0 &&
+	    t->tell(reply, &a, &o, f) == 0 && json_out_done(&o, f) == 0)
+		rc = mcp_result(r->ask, buf_span(&text), &r->message, f);
+	if (rc < 0)
+		log_warn(f, "the answer of %s is lost", c->method->verb);
+	buf_release(&text);
+	arena_release(&a);
+	return rc;
+}
+
+static int
+write_refusal(struct call *c, struct mcp_run *r, struct fault *f)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, 256 << 10);
+	rc = refusal_json(c, &text, f);
+	if (rc == 0)
+		rc = mcp_refused(r->ask, buf_span(&text), &r->message, f);
+	buf_release(&text);
+	return rc;
+}
+
+/* Ours, not the caller's: a model cannot mend it. */
+static bool
+is_failure(enum fault_code code)
+{
+	return code == FAULT_SYSTEM || code == FAULT_PROTOCOL;
+}
+
+static void
+write_failure(struct mcp_run *r)
+{
+	struct fault f = { 0 };
+
+	buf_clear(&r->message);
+	if (mcp_failure(r->ask, "the gateway failed: see its log", &r->message,
+		&f) < 0)
+		log_warn(&f, "an answer is lost");
+}
+
+static void
+finish(struct call *c)
+{
+	struct mcp_run *r = c->client;
+	struct fault f = { 0 };
+	int rc = -1;
+
+	if (c->fault.code == FAULT_NONE)
+		rc = write_result(c, r, &f);
+	else if (!is_failure(c->fault.code))
+		rc = write_refusal(c, r, &f);
+	if (rc < 0)
+		write_failure(r);
+	r->call = NULL;
+	mcp_run_over(r);
+	call_left(c);
+}
+
+static void
+freed(struct call *c)
+{
+	mcp_run_freed(c->client);
+}
+
+static const struct call_face face = {
+	.admit = admit,
+	.decode = decode,
+	.send = send,
+	.finish = finish,
+	.progress = progress,
+	.freed = freed,
+};
+
+void
+mcp_run_start(struct gateway *g, struct mcp_run *r, const struct mcp_who *who)
+{
+	const struct method *m = method_of_tool(span_str(r->ask->tool->name));
+	struct call *c = call_make(g, &face, r,
+	    m != NULL ? m : method_unserved(), &who->caller);
+
+	r->call = c;
+	c->has_ask = true;
+	c->half_closed = true;
+	c->is_unlisted = !r->ask->listed;
+	if (m == NULL)
+		call_note(c, "%s", r->ask->tool->name);
+	call_step(c);
+}
+
+void
+mcp_run_refuse(struct mcp_run *r, const struct fault *f, const char *hint)
+{
+	struct mcp_refusal refusal = mcp_refusal_of(f);
+	struct fault failed = { 0 };
+
+	buf_clear(&r->message);
+	refusal.hint = span_str(hint);
+	if (mcp_refusal(r->ask, &refusal, mcp_run_arena(r), &r->message,
+		&failed) < 0)
+		write_failure(r);
+}
+
+void
+mcp_run_cancel(struct mcp_run *r)
+{
+	struct call *c = r->call;
+
+	r->call = NULL;
+	if (c != NULL)
+		call_left(c);
+}
