@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of a session: Session itself, Attach, Refresh. What is said in
+ * The calls of a session: Session itself, Attach, Door, Refresh. What is said in
  * the first is hello.c's and report.c's.
  */
 #include <string.h>
@@ -164,6 +164,10 @@ serve(struct session *s, struct rpc_call *c, const struct rpc_request *r,
 		return -1;
 	if (span_is(r->path, SESSION "Attach")) {
 		attach_accept(s->vm, c);
+		return 0;
+	}
+	if (span_is(r->path, SESSION "Door")) {
+		door_accept(s, c);
 		return 0;
 	}
 	if (span_is(r->path, SESSION "Refresh")) {

@@ -36,6 +36,9 @@ struct session {
 	 * long as calls that carry it may be under way */
 	uint8_t token[DIGEST_SIZE];
 	uint8_t token_before[DIGEST_SIZE];
+	/* likewise the door's */
+	uint8_t door[DIGEST_SIZE];
+	uint8_t door_before[DIGEST_SIZE];
 	int64_t before_until_ms;
 	struct identity_claims issued; /* what the last one says */
 	int64_t half_life_ms; /* mono; from then on a Refresh is in time */
@@ -64,5 +67,10 @@ int session_tokens(struct session *s, struct arena *a,
 /* Is this the Authorization of a call that may be served? */
 int session_authorise(struct session *s, struct span authorization,
     struct identity_claims *out, struct fault *f) MUST_CHECK;
+/* Is this the token of a request that came to its door? */
+int session_authorise_door(struct session *s, struct span token,
+    struct fault *f) MUST_CHECK;
+/* door.c: the supervisor called Door. */
+void door_accept(struct session *s, struct rpc_call *call);
 
 #endif

@@ -49,6 +49,8 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 	s->half_life_ms =
 	    clock_mono_ms() + (int64_t)s->g->config.token_life_s * 1000 / 2;
 	digest_of(span_str(out->gateway), s->token);
+	memcpy(s->door_before, s->door, sizeof(s->door));
+	digest_of(span_str(out->door), s->door);
 	c.audience = IDENTITY_GATEWAY;
 	s->issued = c;
 	attach_drop_spare(s->vm);
@@ -58,7 +60,7 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 /* The very token that was issued last needs no signature checked (0.5 ms): it
  * is who it says it is until it expires. */
 static bool
-is_last(const struct session *s, struct span token)
+is_last(const struct session *s, struct span token, const uint8_t *last)
 {
 	uint8_t digest[DIGEST_SIZE];
 
@@ -66,7 +68,42 @@ is_last(const struct session *s, struct span token)
 	    clock_wall_ms() / 1000 >= s->issued.expires_s)
 		return false;
 	digest_of(token, digest);
-	return secret_equal(digest, s->token, sizeof(digest));
+	return secret_equal(digest, last, sizeof(digest));
+}
+
+static int
+verify(struct session *s, enum identity_audience audience, struct span token,
+    struct identity_claims *out, struct fault *f)
+{
+	const struct identity_expect expect = {
+		.point = s->g->token_key.point,
+		.domain = s->g->config.trust_domain,
+		.audience = audience,
+		.now_s = clock_wall_ms() / 1000,
+	};
+
+	if (identity_verify(&expect, token, out, f) < 0)
+		return -1;
+	if (s->vm == NULL || strcmp(out->sandbox_id, s->vm->sandbox_id) != 0)
+		return fault_set(f, FAULT_UNAUTHENTICATED,
+		    "the token is another sandbox's");
+	return 0;
+}
+
+/* The last one (within the leeway), or for a while the one before. */
+static int
+check_current(const struct session *s, struct span token, const uint8_t *last,
+    const uint8_t *before, struct fault *f)
+{
+	uint8_t digest[DIGEST_SIZE];
+
+	digest_of(token, digest);
+	if (secret_equal(digest, last, sizeof(digest)))
+		return 0;
+	if (clock_mono_ms() < s->before_until_ms &&
+	    secret_equal(digest, before, sizeof(digest)))
+		return 0;
+	return fault_set(f, FAULT_UNAUTHENTICATED, "the token is superseded");
 }
 
 int
@@ -74,32 +111,30 @@ session_authorise(struct session *s, struct span authorization,
     struct identity_claims *out, struct fault *f)
 {
 	struct span token = span_from(authorization, strlen("Bearer "));
-	const struct identity_expect expect = {
-		.point = s->g->token_key.point,
-		.domain = s->g->config.trust_domain,
-		.audience = IDENTITY_GATEWAY,
-		.now_s = clock_wall_ms() / 1000,
-	};
-	uint8_t digest[DIGEST_SIZE];
 
 	if (!span_starts(authorization, "Bearer "))
 		return fault_set(f, FAULT_UNAUTHENTICATED, "a token is needed");
-	if (is_last(s, token)) {
+	if (is_last(s, token, s->token)) {
 		*out = s->issued;
 		return 0;
 	}
-	if (identity_verify(&expect, token, out, f) < 0)
+	if (verify(s, IDENTITY_GATEWAY, token, out, f) < 0)
 		return -1;
-	if (s->vm == NULL || strcmp(out->sandbox_id, s->vm->sandbox_id) != 0)
-		return fault_set(f, FAULT_UNAUTHENTICATED,
-		    "the token is another sandbox's");
 	if (!s->accepted)
 		return 0; /* control.c compares it with the row */
-	digest_of(token, digest);
-	if (secret_equal(digest, s->token, sizeof(digest)))
-		return 0; /* within the leeway */
-	if (clock_mono_ms() < s->before_until_ms &&
-	    secret_equal(digest, s->token_before, sizeof(digest)))
+	return check_current(s, token, s->token, s->token_before, f);
+}
+
+int
+session_authorise_door(struct session *s, struct span token, struct fault *f)
+{
+	struct identity_claims claims;
+
+	if (is_last(s, token, s->door))
 		return 0;
-	return fault_set(f, FAULT_UNAUTHENTICATED, "the token is superseded");
+	if (!s->accepted)
+		return fault_set(f, FAULT_UNAUTHENTICATED, "no session yet");
+	if (verify(s, IDENTITY_DOOR, token, &claims, f) < 0)
+		return -1;
+	return check_current(s, token, s->door, s->door_before, f);
 }

@@ -58,11 +58,13 @@ struct vm {
 	struct session *sessions; /* all tunnels that are open */
 	struct session *session;  /* the accepted one; may be NULL */
 	struct attach *attaches;
-	struct arrival *spare; /* attach.c: a stream for the next exec */
+	struct arrival *spare;  /* attach.c: a stream for the next exec */
 	struct journal journal; /* of the launch */
 	struct vm_word ready;
 	struct vm_word exit;
 	unsigned early_refreshes; /* since the last one in time */
+	unsigned doors;           /* requests of its door (door.c) */
+	size_t door_bytes;        /* and what came of their bodies */
 	/* what the keeper was asked, one of each at a time */
 	bool asked_assign;
 	bool asked_stop;

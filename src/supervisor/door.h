@@ -80,10 +80,12 @@ struct door_conn {
 	struct buf in; /* came, not yet taken by the reader */
 	struct buf out;
 	bool has_body_turn;
-	bool is_kept; /* goes on after this answer */
-	bool is_streaming;
+	bool is_kept;      /* goes on after this answer */
+	bool is_begun;     /* the head of an answer is out */
+	bool is_streaming; /* and its body is not whole */
 	bool is_looked_up; /* a lookup is on its way */
 	bool is_gone;      /* closed; freed when nothing is on its way */
+	bool is_deaf;      /* bytes wait behind the request that is served */
 	int64_t idle_since_ms;
 	void *serving; /* door_serve's, while DOOR_SERVING */
 };
@@ -127,6 +129,8 @@ void door_end(struct door_conn *c);
 bool door_refuse_early(const struct h1_request *q, struct h1_reply *r);
 /* Serve the whole request: door_reply() comes of it. */
 void door_serve(struct door_conn *c);
+/* What c had to send is sent: there is room for more. */
+void door_drained(struct door_conn *c);
 /* The connection was lost before its answer: c is about to go. */
 void door_forget(struct door_conn *c);
 

@@ -94,7 +94,8 @@ want(struct door_conn *c)
 {
 	unsigned events = 0;
 	bool reads = c->phase == DOOR_CLOSING ||
-	    (c->phase == DOOR_READING && c->in.len == 0);
+	    (c->phase == DOOR_READING && c->in.len == 0) ||
+	    (c->phase == DOOR_SERVING && !c->is_deaf);
 
 	if (c->is_gone)
 		return;
@@ -118,6 +119,8 @@ begin_closing(struct door_conn *c)
 static void
 answered(struct door_conn *c)
 {
+	c->is_begun = false;
+	c->is_deaf = false;
 	give_body_turn(c);
 	if (!c->is_kept) {
 		begin_closing(c);
@@ -150,10 +153,12 @@ flush(struct door_conn *c)
 		if (c->phase == DOOR_SERVING)
 			set_timer(c, DOOR_WRITE_MS);
 	}
-	if (c->phase != DOOR_SERVING)
+	if (c->phase != DOOR_SERVING || !c->is_begun)
 		return;
 	loop_timer_clear(&c->timer);
-	if (!c->is_streaming)
+	if (c->is_streaming)
+		door_drained(c);
+	else
 		answered(c);
 }
 
@@ -170,7 +175,7 @@ door_reply(struct door_conn *c, const struct h1_reply *r)
 	struct h1_reply mine = *r;
 	struct fault f = { 0 };
 
-	c->serving = NULL;
+	c->is_begun = true;
 	c->is_streaming = r->streams;
 	/* The last place is not for one who may never ask again. */
 	c->is_kept =
@@ -344,6 +349,19 @@ read_in(struct door_conn *c)
 	conn_step(c);
 }
 
+/* An agent that leaves cancels what it asked for. */
+static void
+look(struct door_conn *c)
+{
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		door_conn_close(c);
+	else if (n > 0)
+		c->is_deaf = true;
+}
+
 static void
 ready(struct watch *w, unsigned events)
 {
@@ -354,6 +372,8 @@ ready(struct watch *w, unsigned events)
 	} else if ((events & LOOP_IN) &&
 	    (c->phase == DOOR_READING || c->phase == DOOR_CLOSING)) {
 		read_in(c);
+	} else if ((events & LOOP_IN) && c->phase == DOOR_SERVING) {
+		look(c);
 	} else if (events & LOOP_HUP) {
 		door_conn_close(c);
 		return;
