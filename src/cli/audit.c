@@ -1,21 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nacre audit list. */
+/* nacre audit list: pages of the record, asked for until enough is there. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/inner.h"
-#include "json/json.h"
-#include "proto/nacre_v1.pb.h"
+#include "cli/audit.h"
 #include "wire/wire.h"
 
-static void
-row_json(struct json_out *o, const nacre_v1_AuditRow *r)
+enum {
+	DEFAULT = 100,
+	MOST = 10000,
+	PAGE = 1000,
+};
+
+/* What several pages gave, in order. */
+struct rows {
+	nacre_v1_AuditRow *row;
+	size_t n;
+	size_t most;
+};
+
+void
+audit_row_json(struct json_out *o, const nacre_v1_AuditRow *r)
 {
 	const struct cli_text_member texts[] = {
 		{ "caller", r->caller },
+		{ "program", r->program },
+		{ "parent", r->parent },
+		{ "root", r->root },
 		{ "verb", r->verb },
 		{ "sandbox_id", r->sandbox_id },
 		{ "sandbox", r->sandbox },
+		{ "request_id", r->request_id },
 		{ "verdict", r->verdict },
 		{ "reason", r->reason },
 		{ "detail", r->detail },
@@ -31,27 +46,26 @@ row_json(struct json_out *o, const nacre_v1_AuditRow *r)
 	json_out_end(o);
 }
 
-static int
-print_rows(struct cli *c, const nacre_v1_ListAuditReply *a, struct fault *f)
+void
+audit_row_why(const nacre_v1_AuditRow *r, char *out, size_t size)
+{
+	const char *reason = cli_text(r->reason);
+	const char *detail = cli_text(r->detail);
+
+	(void)snprintf(out, size, "%s%s%s", reason,
+	    *reason && *detail ? ": " : "", detail);
+}
+
+static void
+print_table(struct cli *c, const struct rows *all)
 {
 	static const char *const heads[] = { "ROW", "TIME", "CALLER", "VERB",
 		"SANDBOX", "VERDICT", "DETAIL" };
 	struct cli_table t;
-	struct buf b;
-	struct json_out o;
 
-	if (c->json) {
-		buf_init(&b, CLI_OUTPUT);
-		json_out_init(&o, &b);
-		json_out_array(&o);
-		for (pb_size_t i = 0; i < a->rows_count; i++)
-			row_json(&o, &a->rows[i]);
-		json_out_end(&o);
-		return cli_json_print(&b, &o, f);
-	}
 	cli_table_init(&t, heads, NELEM(heads));
-	for (pb_size_t i = 0; i < a->rows_count; i++) {
-		const nacre_v1_AuditRow *r = &a->rows[i];
+	for (size_t i = 0; i < all->n; i++) {
+		const nacre_v1_AuditRow *r = &all->row[i];
 		char row[32];
 		char when[32];
 		char detail[256];
@@ -62,32 +76,88 @@ print_rows(struct cli *c, const nacre_v1_ListAuditReply *a, struct fault *f)
 		(void)snprintf(row, sizeof(row), "%llu",
 		    (unsigned long long)r->row);
 		time_format(r->time_ms, when);
-		(void)snprintf(detail, sizeof(detail), "%s%s%s",
-		    cli_text(r->reason),
-		    r->reason && *r->reason && r->detail && *r->detail ? ": "
-								       : "",
-		    cli_text(r->detail));
+		audit_row_why(r, detail, sizeof(detail));
 		cli_table_row(c, &t, cells);
 	}
 	cli_table_print(&t);
-	return 0;
+}
+
+static int
+print_rows(struct cli *c, const struct rows *all, struct fault *f)
+{
+	struct buf b;
+	struct json_out o;
+
+	if (!c->json) {
+		print_table(c, all);
+		return 0;
+	}
+	buf_init(&b, CLI_OUTPUT);
+	json_out_init(&o, &b);
+	json_out_array(&o);
+	for (size_t i = 0; i < all->n; i++)
+		audit_row_json(&o, &all->row[i]);
+	json_out_end(&o);
+	return cli_json_print(&b, &o, f);
+}
+
+/* A page goes behind what is there, or before it. */
+static void
+take_page(struct rows *all, const nacre_v1_ListAuditReply *a, bool before)
+{
+	size_t n = a->rows_count;
+
+	if (n > all->most - all->n)
+		n = all->most - all->n;
+	if (n == 0)
+		return;
+	if (before)
+		memmove(all->row + n, all->row, all->n * sizeof(*all->row));
+	memcpy(before ? all->row : all->row + all->n,
+	    before ? a->rows + a->rows_count - n : a->rows,
+	    n * sizeof(*all->row));
+	all->n += n;
+}
+
+/* Page by page, until enough rows are there or there are no more. */
+static int
+collect(struct client *cl, nacre_v1_ListAuditRequest *ask, struct rows *all,
+    struct fault *f)
+{
+	bool on = ask->after > 0 || ask->from_start;
+
+	for (;;) {
+		nacre_v1_ListAuditReply a = nacre_v1_ListAuditReply_init_zero;
+		size_t left = all->most - all->n;
+
+		ask->limit = (uint32_t)(left < PAGE ? left : PAGE);
+		if (CLIENT_UNARY(cl, "/nacre.v1.Nacre/ListAudit",
+			nacre_v1_ListAuditRequest, ask, nacre_v1_ListAuditReply,
+			&a, f) != 0)
+			return -1;
+		take_page(all, &a, !on);
+		ask->after = on ? a.next_after : 0;
+		ask->before = on ? ask->before : a.next_before;
+		if (all->n == all->most ||
+		    (on ? a.next_after : a.next_before) == 0)
+			return 0;
+	}
 }
 
 int
 cmd_audit_list(struct cli *c, char **argv)
 {
 	nacre_v1_ListAuditRequest ask = nacre_v1_ListAuditRequest_init_zero;
-	nacre_v1_ListAuditReply a = nacre_v1_ListAuditReply_init_zero;
-	const char *sandbox = NULL;
-	const char *verb = NULL;
-	uint64_t limit = 0;
+	struct audit_wish wish = { 0 };
+	uint64_t limit = DEFAULT;
 	uint64_t after = 0;
 	const struct cli_option options[] = {
-		{ "--sandbox", CLI_TEXT, &sandbox, 0 },
-		{ "--verb", CLI_TEXT, &verb, 0 },
-		{ "--limit", CLI_NUMBER, &limit, 10000 },
+		AUDIT_WISHES(wish),
+		{ "--limit", CLI_NUMBER, &limit, MOST },
 		{ "--after", CLI_NUMBER, &after, INT64_MAX },
+		{ "--from-start", CLI_FLAG, &ask.from_start, 0 },
 	};
+	struct rows all = { 0 };
 	struct cli_words w;
 	struct client cl;
 	struct fault f = { 0 };
@@ -95,18 +165,18 @@ cmd_audit_list(struct cli *c, char **argv)
 
 	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 0, "audit list", &f) != 0 ||
+	    audit_wish_take(c, &wish, &ask.filter, &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
-	ask.limit = (uint32_t)limit;
+	ask.has_filter = true;
 	ask.after = after;
-	if (sandbox)
-		ask.sandbox = arena_str(&c->arena, span_str(sandbox));
-	if (verb)
-		ask.verb = arena_str(&c->arena, span_str(verb));
-	rc = CLIENT_UNARY(&cl, "/nacre.v1.Nacre/ListAudit",
-	    nacre_v1_ListAuditRequest, &ask, nacre_v1_ListAuditReply, &a, &f);
+	all.most = limit == 0 ? DEFAULT : limit;
+	all.row = arena_get(&c->arena, all.most * sizeof(*all.row));
+	BUG_IF(all.row == NULL);
+	client_doing(&cl, "reading the record");
+	rc = collect(&cl, &ask, &all, &f);
 	if (rc == 0)
-		rc = print_rows(c, &a, &f);
+		rc = print_rows(c, &all, &f);
 	client_close(&cl);
 	return rc == 0 ? 0 : cli_fail(&f, cl.hint);
 }

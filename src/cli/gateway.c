@@ -289,6 +289,7 @@ print_status(const nacre_v1_GatewayStatusReply *a)
 	    cli_text(a->kernel_digest));
 	(void)printf("supervisor  sha256:%s\n", cli_text(a->supervisor_digest));
 	(void)printf("mcp         %s\n", cli_text(a->mcp));
+	(void)printf("audit key   %s\n", cli_text(a->audit_pin));
 	(void)printf("loop        longest tick %lld us\n",
 	    (long long)a->longest_tick_us);
 }
@@ -305,6 +306,8 @@ print_status_json(const nacre_v1_GatewayStatusReply *a, struct fault *f)
 		{ "kernel_release", a->kernel_release },
 		{ "kernel_digest", a->kernel_digest },
 		{ "supervisor_digest", a->supervisor_digest },
+		{ "audit_pin", a->audit_pin },
+		{ "audit_key", a->audit_key },
 		{ "mcp", a->mcp },
 	};
 	const struct cli_number_member numbers[] = {

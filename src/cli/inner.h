@@ -226,5 +226,8 @@ int cmd_policy_set(struct cli *c, char **argv);
 int cmd_policy_set_maximum(struct cli *c, char **argv);
 int cmd_policy_get_maximum(struct cli *c, char **argv);
 int cmd_audit_list(struct cli *c, char **argv);
+int cmd_audit_follow(struct cli *c, char **argv);
+int cmd_audit_verify(struct cli *c, char **argv);
+int cmd_audit_export(struct cli *c, char **argv);
 
 #endif

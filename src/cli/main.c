@@ -51,7 +51,12 @@ static const struct command commands[] = {
 	{ "policy", "set-maximum", cmd_policy_set_maximum, "FILE | --none" },
 	{ "policy", "get-maximum", cmd_policy_get_maximum, "" },
 	{ "audit", "list", cmd_audit_list,
-	    "[--sandbox NAME] [--verb VERB] [--limit N]" },
+	    "[--limit N] [--after ROW | --from-start] [FILTER]..." },
+	{ "audit", "follow", cmd_audit_follow,
+	    "[--after ROW | --from-start] [--json] [FILTER]..." },
+	{ "audit", "verify", cmd_audit_verify, "[--head HEX] [--key PIN]" },
+	{ "audit", "export", cmd_audit_export,
+	    "--json [--after ROW] [FILTER]..." },
 };
 
 static void
@@ -63,6 +68,11 @@ usage(FILE *to)
 		    commands[i].group ? commands[i].group : "",
 		    commands[i].group ? " " : "", commands[i].verb,
 		    commands[i].usage);
+	(void)fputs("\nFILTER of the audit: --sandbox NAME, --verb VERB, "
+		    "--caller WHO, --verdict ok|refused|failed,\n"
+		    "--root NAME, --since TIME, --until TIME "
+		    "(2026-01-31T12:00:00Z, or 15m: ago)\n",
+	    to);
 	(void)fputs("\noptions of every command: -o json|table, --state DIR "
 		    "(NACRE_STATE), --quiet\n"
 		    "exit codes: a command's own; 1 refused, 2 invalid, 3 not "

@@ -16,7 +16,9 @@
 #include <string.h>
 
 #include "gateway/face.h"
+#include "gateway/record.h"
 #include "gateway/refusal.h"
+#include "gateway/tally.h"
 #include "wire/wire.h"
 
 static void free_call(void *p);
@@ -204,6 +206,11 @@ phase_audit(struct call *c)
 		return CALL_NEXT;
 	if (reads && c->fault.code == FAULT_NOT_FOUND)
 		return CALL_NEXT;
+	if (c->fault.code == FAULT_UNAUTHENTICATED ||
+	    c->fault.code == FAULT_RATE_LIMITED) {
+		tally_count(c->g, c->caller.text, c->fault.code);
+		return CALL_NEXT;
+	}
 	if (is_refused)
 		call_note(c, "%s%s", c->detail.len > 0 ? ": " : "",
 		    c->fault.text);
@@ -464,9 +471,11 @@ call_commit(void *owner)
 	struct gateway *g = owner;
 
 	fault_clear(&g->commit_fault);
+	record_seal(g);
 	if (store_commit(g->store, &g->commit_fault) < 0) {
 		log_warn(&g->commit_fault, "cannot keep what was done");
 		g->pending_all = true;
 		loop_timer_set(g->loop, &g->settle_again, 1000);
 	}
+	record_committed(g);
 }

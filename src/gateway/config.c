@@ -9,6 +9,8 @@
  *   memory_reserve_mib: 256       of the host, never given away
  *   token_life_s: 3600
  *   trust_domain: nacre.local
+ *   audit_days: 90                how long the record is kept
+ *   audit_mib: 1024               and how large it may be
  *   mcp: on                       off: no MCP, here and in sandboxes
  *   mcp_port: auto                on 127.0.0.1: auto (kept), off, or a number
  */
@@ -32,6 +34,8 @@ config_defaults(struct config *c)
 	c->templates = true;
 	c->memory_reserve_mib = 256;
 	c->token_life_s = IDENTITY_LIFE_MOST_S;
+	c->audit_days = 90;
+	c->audit_mib = 1024;
 	(void)text_copy(c->accelerator, sizeof(c->accelerator),
 	    SPAN_LIT("auto"));
 	(void)text_copy(c->trust_domain, sizeof(c->trust_domain),
@@ -119,6 +123,13 @@ take(const struct yaml_node *n, struct config *c)
 		return take_number(n, 0, 1 << 24, &c->memory_reserve_mib)
 		    ? NULL
 		    : "a number of MiB";
+	if (span_is(n->key, "audit_days"))
+		return take_number(n, 1, 36500, &c->audit_days) ? NULL
+								: "1 to 36500";
+	if (span_is(n->key, "audit_mib"))
+		return take_number(n, 1, 1 << 20, &c->audit_mib)
+		    ? NULL
+		    : "1 to 1048576";
 	if (span_is(n->key, "token_life_s"))
 		return take_number(n, IDENTITY_LIFE_LEAST_S,
 			   IDENTITY_LIFE_MOST_S, &c->token_life_s)

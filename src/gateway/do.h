@@ -79,4 +79,14 @@ void do_image_delete_answer(struct call *c);
 /* do_audit.c */
 int do_audit(struct call *c, struct fault *f) MUST_CHECK;
 
+/* do_follow.c */
+int do_follow_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_follow_answer(struct call *c);
+int do_export_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_export_answer(struct call *c);
+
+/* do_verify.c */
+int do_verify_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_verify(struct call *c, struct fault *f) MUST_CHECK;
+
 #endif

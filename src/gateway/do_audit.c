@@ -1,69 +1,109 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ListAudit: rows of the record, the last ones unless a place is named. */
+/*
+ * ListAudit: a page of the record, the last rows unless a place is named. A
+ * page ends when it is full or when much was looked through; it says then
+ * where to go on, so nothing is held back and no tick is long.
+ */
 #include <string.h>
 
 #include "gateway/do.h"
+#include "gateway/record.h"
 #include "proto/nacre_v1.pb.h"
 
 enum {
 	DEFAULT = 100,
-	MOST = 10000,
-	BYTES = LIMIT_MESSAGE - 4096,
-	ROW_BYTES = 128, /* of numbers and the hash */
+	MOST = 1000,
+	LOOK = 10000, /* rows that a page looks through */
+	BYTES = LIMIT_MESSAGE / 2,
+	ROW_BYTES = 256, /* of numbers, lengths and the hash */
 };
 
-struct list {
+struct page {
 	struct call *c;
-	nacre_v1_ListAuditReply *reply;
+	nacre_v1_AuditRow *rows;
+	size_t n;
 	size_t room;
 	size_t bytes;
+	bool full;
 };
+
+static size_t
+weight(const struct store_audit *row)
+{
+	const char *const texts[] = { row->caller, row->program, row->parent,
+		row->root, row->verb, row->sandbox_id, row->sandbox,
+		row->request_id, row->verdict, row->reason, row->detail };
+	size_t n = ROW_BYTES;
+
+	for (size_t i = 0; i < NELEM(texts); i++)
+		n += strlen(texts[i]);
+	return n;
+}
 
 static int
 add(void *owner, const struct store_audit *row, struct fault *f)
 {
-	struct list *l = owner;
-	struct arena *a = &l->c->arena;
-	nacre_v1_AuditRow *r = &l->reply->rows[l->reply->rows_count];
-	char hash[2 * STORE_HASH + 1];
+	struct page *p = owner;
 
-	if (l->reply->rows_count == l->room)
+	if (p->full || p->n == p->room || p->bytes + weight(row) > BYTES) {
+		p->full = true;
 		return 0;
-	hex_format(row->hash, sizeof(row->hash), hash);
-	r->row = row->row;
-	r->time_ms = row->time_ms;
-	r->caller = arena_str(a, span_str(row->caller));
-	r->verb = arena_str(a, span_str(row->verb));
-	r->sandbox_id = arena_str(a, span_str(row->sandbox_id));
-	r->sandbox = arena_str(a, span_str(row->sandbox));
-	r->verdict = arena_str(a, span_str(row->verdict));
-	r->reason = arena_str(a, span_str(row->reason));
-	r->detail = arena_str(a, span_str(row->detail));
-	r->hash = arena_str(a, span_str(hash));
-	if (r->detail == NULL || r->hash == NULL)
-		return fault_set(f, FAULT_LIMIT, "the answer is too long");
-	l->bytes += ROW_BYTES + strlen(row->caller) + strlen(row->verb) +
-	    strlen(row->sandbox) + strlen(row->sandbox_id) +
-	    strlen(row->verdict) + strlen(row->reason) + strlen(row->detail);
-	l->reply->rows_count++;
+	}
+	p->bytes += weight(row);
+	return record_row(row, &p->c->arena, &p->rows[p->n++], f);
+}
+
+static void
+turn_round(struct page *p)
+{
+	for (size_t i = 0; i < p->n / 2; i++) {
+		nacre_v1_AuditRow r = p->rows[i];
+
+		p->rows[i] = p->rows[p->n - 1 - i];
+		p->rows[p->n - 1 - i] = r;
+	}
+}
+
+/* From a row on, up to the bound or the head. */
+static int
+list_on(struct page *p, struct store_audit_filter *w, uint64_t head,
+    nacre_v1_ListAuditReply *reply, struct fault *f)
+{
+	uint64_t last =
+	    w->before == 0 || w->before > head ? head : w->before - 1;
+
+	if (w->after >= last)
+		return 0;
+	if (last - w->after > LOOK)
+		w->before = w->after + LOOK + 1;
+	if (store_audit_list(p->c->g->store, w, add, p, f) < 0)
+		return -1;
+	if (p->full)
+		reply->next_after = p->rows[p->n - 1].row;
+	else if (last - w->after > LOOK)
+		reply->next_after = w->after + LOOK;
 	return 0;
 }
 
-/* One message holds so much: of the rows in hand, the newest or the oldest. */
-static void
-cut(struct list *l, bool keep_newest)
+/* The last ones before a row. */
+static int
+list_back(struct page *p, struct store_audit_filter *w, uint64_t head,
+    nacre_v1_ListAuditReply *reply, struct fault *f)
 {
-	nacre_v1_ListAuditReply *r = l->reply;
-	size_t per_row;
-	size_t keep;
+	uint64_t end =
+	    w->before == 0 || w->before > head ? head + 1 : w->before;
 
-	if (l->bytes <= BYTES || r->rows_count == 0)
-		return;
-	per_row = l->bytes / r->rows_count + 1;
-	keep = BYTES / 2 / per_row;
-	if (keep_newest)
-		r->rows += r->rows_count - keep;
-	r->rows_count = (pb_size_t)keep;
+	w->tail = true;
+	w->before = end;
+	w->after = end > LOOK ? end - LOOK - 1 : 0;
+	if (store_audit_list(p->c->g->store, w, add, p, f) < 0)
+		return -1;
+	if (p->full)
+		reply->next_before = p->rows[p->n - 1].row;
+	else if (w->after > 0)
+		reply->next_before = w->after + 1;
+	turn_round(p);
+	return 0;
 }
 
 int
@@ -71,22 +111,35 @@ do_audit(struct call *c, struct fault *f)
 {
 	const nacre_v1_ListAuditRequest *ask = c->ask;
 	nacre_v1_ListAuditReply reply = nacre_v1_ListAuditReply_init_zero;
-	const struct store_audit_filter filter = {
+	struct store_audit_filter w = {
 		.after = ask->after,
-		.limit = ask->limit == 0 ? DEFAULT
-		    : ask->limit > MOST  ? MOST
-					 : ask->limit,
-		.tail = ask->after == 0 && !ask->from_start,
-		.sandbox = ask->sandbox,
-		.verb = ask->verb,
+		.before = ask->before,
 	};
-	struct list l = { .c = c, .reply = &reply, .room = filter.limit };
+	struct page p = { .c = c };
+	uint8_t hash[STORE_HASH];
+	uint64_t head;
+	bool is_all;
+	int rc;
 
-	reply.rows = arena_get(&c->arena, filter.limit * sizeof(*reply.rows));
-	if (reply.rows == NULL)
+	if (ask->after > INT64_MAX || ask->before > INT64_MAX)
+		return fault_field(f, "after", "no row has such a number");
+	p.room = ask->limit == 0 ? DEFAULT
+	    : ask->limit > MOST  ? MOST
+				 : ask->limit;
+	w.limit = (uint32_t)p.room + 1; /* one more tells that there are more */
+	p.rows = arena_get(&c->arena, p.room * sizeof(*p.rows));
+	if (p.rows == NULL)
 		return fault_set(f, FAULT_LIMIT, "too many rows");
-	if (store_audit_list(c->g->store, &filter, add, &l, f) < 0)
+	if (record_filter(c->g, &ask->filter, &c->arena, &w, &is_all, f) < 0 ||
+	    store_audit_head(c->g->store, &head, hash, f) < 0)
 		return -1;
-	cut(&l, filter.tail);
+	if (ask->after > 0 || ask->from_start)
+		rc = list_on(&p, &w, head, &reply, f);
+	else
+		rc = list_back(&p, &w, head, &reply, f);
+	if (rc < 0)
+		return -1;
+	reply.rows = p.rows;
+	reply.rows_count = (pb_size_t)p.n;
 	return CALL_REPLY(c, nacre_v1_ListAuditReply, &reply, f);
 }

@@ -77,6 +77,18 @@ mcp_place(struct call *c)
 	return arena_fmt(&c->arena, "http://127.0.0.1:%u/mcp", (unsigned)port);
 }
 
+static void
+describe_record(struct call *c, nacre_v1_GatewayStatusReply *r)
+{
+	const struct tls_key *k = &c->g->audit_key;
+	char hex[2 * sizeof(k->point) + 1];
+
+	hex_format(k->pin, sizeof(k->pin), hex);
+	r->audit_pin = text(c, hex);
+	hex_format(k->point, sizeof(k->point), hex);
+	r->audit_key = text(c, hex);
+}
+
 int
 do_status(struct call *c, struct fault *f)
 {
@@ -91,6 +103,7 @@ do_status(struct call *c, struct fault *f)
 		return -1;
 	r.supervisor_digest = text(c, c->g->supervisor_digest);
 	r.kernel_release = text(c, c->g->kernel_release);
+	describe_record(c, &r);
 	describe_machines(c, &r);
 	r.mcp = mcp_place(c);
 	return CALL_REPLY(c, nacre_v1_GatewayStatusReply, &r, f);

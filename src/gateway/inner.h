@@ -31,6 +31,9 @@ struct watcher;
 struct obituary;
 struct proof;
 struct stale;
+struct record;
+struct follower;
+struct tally;
 struct mcp;
 
 /* config.c; the file is optional and so is every key in it. */
@@ -38,6 +41,8 @@ struct config {
 	uint32_t parked;             /* clones kept for each template in use */
 	uint32_t memory_reserve_mib; /* of the host, left alone */
 	uint32_t token_life_s;
+	uint32_t audit_days; /* how long the record is kept */
+	uint32_t audit_mib;  /* and how large it may be */
 	bool prewarm;        /* the default size counts as in use */
 	bool templates;      /* else every machine boots cold */
 	char accelerator[8]; /* "auto", "tcg", "kvm" */
@@ -62,6 +67,7 @@ struct gateway {
 	struct fault failed;       /* why it ends by itself */
 	struct tls_key tunnel_key; /* of the control tunnels' TLS */
 	struct tls_key token_key;  /* of the launch tokens */
+	struct tls_key audit_key;  /* of the record's checkpoints */
 	uint8_t mcp_key[32];       /* of MCP's session ids */
 
 	/* server.c */
@@ -97,6 +103,12 @@ struct gateway {
 	struct proof *proofs;
 	size_t proofs_n;
 	struct deferred prove;
+
+	struct record *record;      /* record.c */
+	struct follower *followers; /* do_follow.c */
+	size_t followers_n;
+	size_t verifies;     /* do_verify.c */
+	struct tally *tally; /* tally.c */
 
 	struct stale *stale;      /* stale.c */
 	struct timer crash;       /* crash.c */

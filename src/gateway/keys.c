@@ -81,7 +81,8 @@ keys_open(struct gateway *g, struct fault *f)
 
 	if (dir < 0)
 		return fault_sys(f, "cannot open '%s'", g->state);
-	if (open_key(dir, "tunnel.key", &g->tunnel_key, f) < 0)
+	if (open_key(dir, "tunnel.key", &g->tunnel_key, f) < 0 ||
+	    open_key(dir, "audit.key", &g->audit_key, f) < 0)
 		return -1;
 	if (open_key(dir, "token.key", &g->token_key, f) < 0)
 		return -1;

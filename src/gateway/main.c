@@ -32,8 +32,10 @@
 #include "gateway/image_gone.h"
 #include "gateway/mcp.h"
 #include "gateway/obituary.h"
+#include "gateway/record.h"
 #include "gateway/sandbox.h"
 #include "gateway/stale.h"
+#include "gateway/tally.h"
 
 enum {
 	PATH_ROOM = 128, /* what is put behind the state folder */
@@ -261,21 +263,6 @@ open_stores(struct gateway *g, struct fault *f)
 }
 
 static int
-record_start(struct gateway *g, const char *verb, struct fault *f)
-{
-	const struct audit_row row = {
-		.time_ms = clock_wall_ms(),
-		.caller = "gateway",
-		.verb = verb,
-		.detail = NACRE_VERSION,
-	};
-
-	if (audit_append(g->store, &row, f) < 0)
-		return -1;
-	return store_commit(g->store, f);
-}
-
-static int
 open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 {
 	config_defaults(&g->config);
@@ -297,8 +284,8 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	loop_on_commit(g->loop, call_commit, g);
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;
-	if (record_start(g, "gateway.start", f) < 0 ||
-	    image_gone_open(g, f) < 0 || fleet_open(g, f) < 0)
+	if (record_open(g, f) < 0 || image_gone_open(g, f) < 0 ||
+	    fleet_open(g, f) < 0)
 		return -1;
 	return write_pid(g, f);
 }
@@ -324,11 +311,10 @@ serve(struct gateway *g)
 static void
 close_gateway(struct gateway *g)
 {
-	struct fault f = { 0 };
 	char path[LIMIT_PATH];
 
-	if (record_start(g, "gateway.stop", &f) < 0)
-		log_warn(&f, "cannot record the end");
+	tally_close(g);
+	record_close(g);
 	server_close(g);
 	mcp_close(g);
 	fleet_close(g);
@@ -341,6 +327,7 @@ close_gateway(struct gateway *g)
 	image_store_close(&g->images);
 	tls_key_wipe(&g->tunnel_key);
 	tls_key_wipe(&g->token_key);
+	tls_key_wipe(&g->audit_key);
 	secret_wipe(g->mcp_key, sizeof(g->mcp_key));
 }
 
