@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gateway/image_gone.h"
+#include "gateway/trash.h"
 
 #define SETTING "images_gone"
 
@@ -48,13 +49,27 @@ in_use(void *arg, const char *digest)
 	return used;
 }
 
+static int
+remove_files(struct gateway *g, const struct image_info *image, struct fault *f)
+{
+	char path[LIMIT_PATH];
+	uint64_t freed = 0;
+	int rc;
+
+	if (text_fmt(path, sizeof(path), "%s/images/%s", g->state, image->blob))
+		trash_hold(g, image->digest, path);
+	rc = image_delete(&g->images, image->name, in_use, g, &freed, f);
+	if (rc == 0)
+		trash_empty(g);
+	return rc;
+}
+
 /* False: it is still there and must be tried again. */
 static bool
 remove_one(struct gateway *g, struct span line)
 {
 	struct image_info image;
 	struct fault f = { 0 };
-	uint64_t freed = 0;
 	char name[LIMIT_NAME + 1];
 	struct span digest = span_from(line, span_find(line, ' ') + 1);
 	struct arena a;
@@ -65,8 +80,7 @@ remove_one(struct gateway *g, struct span line)
 		return true;
 	arena_init(&a, ARENA);
 	if (image_find(&g->images, name, &a, &image, &f) == 0 &&
-	    span_is(digest, image.digest) &&
-	    image_delete(&g->images, name, in_use, g, &freed, &f) < 0)
+	    span_is(digest, image.digest) && remove_files(g, &image, &f) < 0)
 		waits = f.code == FAULT_BUSY;
 	if (f.code != FAULT_NONE && f.code != FAULT_NOT_FOUND && !waits)
 		log_warn(&f, "cannot remove image '%s'", name);

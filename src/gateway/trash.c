@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One child at a time; what came while it ran is done by the next. */
+#include <sys/stat.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -107,11 +109,33 @@ trash_put(struct gateway *g, const char *id, struct fault *f)
 		return fault_set(f, FAULT_SYSTEM, "the path is too long");
 	if (rename(from, to) < 0 && errno != ENOENT)
 		return fault_sys(f, "cannot remove '%s'", from);
+	trash_empty(g);
+	return 0;
+}
+
+void
+trash_hold(struct gateway *g, const char *name, const char *path)
+{
+	char folder[LIMIT_PATH];
+	char file[LIMIT_PATH];
+
+	if (!trash_path(g, name, folder, sizeof(folder)) ||
+	    !text_fmt(file, sizeof(file), "%s/file", folder))
+		return;
+	(void)mkdir(folder, 0700);
+	if (link(path, file) < 0 && errno != EEXIST)
+		log_debug("'%s' is unlinked at once", path);
+}
+
+void
+trash_empty(struct gateway *g)
+{
+	if (g->trash.exited == NULL) /* trash_open() will */
+		return;
 	if (g->trash.pid != 0)
 		g->trash_again = true;
 	else
 		start(g);
-	return 0;
 }
 
 void
