@@ -30,7 +30,7 @@ FUZZ_SECONDS ?= 30
 
 # --- the architecture: a program is its first room's main.c and these rooms
 protocols := rpc http tls wire
-rooms_nacre         := cli image $(protocols) prover region policy yaml json digest loop confine base
+rooms_nacre         := cli image $(protocols) grant prover region policy yaml json digest loop confine base
 rooms_nacre-gateway := gateway mcp machine image store audit grant prover region policy identity $(protocols) yaml json digest loop confine base
 rooms_nacre-keeper  := keeper machine egress policy identity $(protocols) yaml json digest loop confine base
 rooms_nacre-image   := imager image json digest confine base

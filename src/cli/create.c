@@ -23,6 +23,7 @@ struct create {
 	struct cli_list env;
 	bool tty;
 	bool attach;
+	struct cli_child child;
 };
 
 /* Append a length-delimited protobuf field. */
@@ -329,6 +330,22 @@ create(struct client *cl, const struct create *k, const struct cli_words *words,
 	return print_created(cl->cli, k, &a.sandbox, f);
 }
 
+/* What only a root can be given, and only a child. */
+static int
+create_child(struct client *cl, struct create *k, const struct cli_words *words,
+    struct fault *f)
+{
+	if (k->from || k->cpus || k->memory || k->tty || k->attach)
+		return fault_field(f, "--parent",
+		    "a child has its parent's image and size: '--parent' goes "
+		    "without '--from', '--cpus', '--memory', '--tty' and "
+		    "'--attach'");
+	k->child.name = k->name;
+	k->child.policy = k->policy;
+	k->child.env = &k->env;
+	return cli_child_create(cl, &k->child, words, f);
+}
+
 int
 cmd_create(struct cli *c, char **argv)
 {
@@ -342,6 +359,11 @@ cmd_create(struct cli *c, char **argv)
 		{ "--env", CLI_TEXTS, &k.env, 0 },
 		{ "--tty", CLI_FLAG, &k.tty, 0 },
 		{ "--attach", CLI_FLAG, &k.attach, 0 },
+		{ "--parent", CLI_TEXT, &k.child.parent, 0 },
+		{ "--kind", CLI_TEXT, &k.child.kind, 0 },
+		{ "--idle", CLI_TEXT, &k.child.idle, 0 },
+		{ "--request-id", CLI_TEXT, &k.child.request_id, 0 },
+		{ "--wait-ms", CLI_TEXT, &k.child.wait_ms, 0 },
 	};
 	struct cli_words w;
 	struct client cl;
@@ -354,7 +376,10 @@ cmd_create(struct cli *c, char **argv)
 		&f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
-	rc = create(&cl, &k, &w, &f);
+	if (k.child.parent)
+		rc = create_child(&cl, &k, &w, &f);
+	else
+		rc = create(&cl, &k, &w, &f);
 	client_close(&cl);
 	return rc >= 0 ? rc : client_fail(&cl, &f);
 }

@@ -200,6 +200,25 @@ void cli_enforcement_json(struct json_out *o,
 /* What is wrong with the text, a line each, to stderr. */
 void cli_policy_errors(const char *path, const struct yaml_errors *errors);
 
+/* Limits of a grant as they are written; NULL: not given. */
+int cli_grant_limits(const char *const text[3], bool has[3], int64_t value[3],
+    struct fault *f) MUST_CHECK;
+char **cli_grant_programs(struct cli *c, const struct cli_list *l);
+
+/* sandbox create --parent. What is not given stays NULL. */
+struct cli_child {
+	const char *parent;
+	const char *name;
+	const char *kind;
+	const char *policy; /* path */
+	const char *request_id;
+	const char *idle;
+	const char *wait_ms;
+	const struct cli_list *env;
+};
+int cli_child_create(struct client *cl, const struct cli_child *k,
+    const struct cli_words *w, struct fault *f) MUST_CHECK;
+
 /* Commands: argv[0] is the verb. */
 int cmd_gateway_start(struct cli *c, char **argv);
 int cmd_gateway_stop(struct cli *c, char **argv);
@@ -225,6 +244,13 @@ int cmd_policy_diff(struct cli *c, char **argv);
 int cmd_policy_set(struct cli *c, char **argv);
 int cmd_policy_set_maximum(struct cli *c, char **argv);
 int cmd_policy_get_maximum(struct cli *c, char **argv);
+int cmd_children(struct cli *c, char **argv);
+int cmd_lineage(struct cli *c, char **argv);
+int cmd_grant_create(struct cli *c, char **argv);
+int cmd_grant_get(struct cli *c, char **argv);
+int cmd_grant_list(struct cli *c, char **argv);
+int cmd_grant_update(struct cli *c, char **argv);
+int cmd_grant_revoke(struct cli *c, char **argv);
 int cmd_audit_list(struct cli *c, char **argv);
 int cmd_audit_follow(struct cli *c, char **argv);
 int cmd_audit_verify(struct cli *c, char **argv);

@@ -30,6 +30,12 @@ static const struct command commands[] = {
 	{ "sandbox", "create", cmd_create,
 	    "--name NAME --from IMAGE [--policy FILE] [--cpus N] [--memory MIB] "
 	    "[--env K=V]... [--tty] [--attach] [-- CMD...]" },
+	{ "sandbox", "create", cmd_create,
+	    "--parent NAME [--name NAME] [--kind agent|tool] [--policy FILE] "
+	    "[--env K=V]... [--idle SECONDS] [--request-id ID] [--wait-ms N] "
+	    "[-- CMD...]" },
+	{ "sandbox", "children", cmd_children, "NAME" },
+	{ "sandbox", "lineage", cmd_lineage, "NAME" },
 	{ "sandbox", "list", cmd_list, "[--stale]" },
 	{ "sandbox", "get", cmd_get, "NAME" },
 	{ "sandbox", "exec", cmd_exec,
@@ -41,6 +47,15 @@ static const struct command commands[] = {
 	{ "sandbox", "stop", cmd_stop, "NAME..." },
 	{ "sandbox", "start", cmd_start, "NAME..." },
 	{ "sandbox", "delete", cmd_delete, "NAME..." },
+	{ "grant", "create", cmd_grant_create,
+	    "NAME --max-depth N --max-breadth N --max-total N --program "
+	    "PATH[@sha256:HEX]... [--expires TIME]" },
+	{ "grant", "get", cmd_grant_get, "NAME" },
+	{ "grant", "list", cmd_grant_list, "" },
+	{ "grant", "update", cmd_grant_update,
+	    "NAME [--max-depth N] [--max-breadth N] [--max-total N] [--program "
+	    "PATH]... [--expires TIME]" },
+	{ "grant", "revoke", cmd_grant_revoke, "NAME [--stop-children]" },
 	{ "policy", "check", cmd_policy_check, "FILE" },
 	{ "policy", "explain", cmd_policy_explain,
 	    "[--address IP] [--tool NAME] FILE -- PROGRAM METHOD URL" },

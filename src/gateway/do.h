@@ -17,6 +17,27 @@ int do_unbuilt(struct call *c, struct fault *f) MUST_CHECK;
 int do_create_decide(struct call *c, struct fault *f) MUST_CHECK;
 int do_create(struct call *c, struct fault *f) MUST_CHECK;
 
+/* do_child.c */
+int do_child_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_child(struct call *c, struct fault *f) MUST_CHECK;
+void do_child_answer(struct call *c);
+
+/* do_kin.c */
+int do_child_get(struct call *c, struct fault *f) MUST_CHECK;
+int do_child_list(struct call *c, struct fault *f) MUST_CHECK;
+int do_child_stop(struct call *c, struct fault *f) MUST_CHECK;
+void do_child_stop_answer(struct call *c);
+int do_child_delete(struct call *c, struct fault *f) MUST_CHECK;
+void do_child_delete_answer(struct call *c);
+int do_lineage(struct call *c, struct fault *f) MUST_CHECK;
+
+/* do_grant.c */
+int do_grant_create(struct call *c, struct fault *f) MUST_CHECK;
+int do_grant_get(struct call *c, struct fault *f) MUST_CHECK;
+int do_grant_list(struct call *c, struct fault *f) MUST_CHECK;
+int do_grant_update(struct call *c, struct fault *f) MUST_CHECK;
+int do_grant_revoke(struct call *c, struct fault *f) MUST_CHECK;
+
 /* do_sandbox.c */
 int do_get(struct call *c, struct fault *f) MUST_CHECK;
 int do_list(struct call *c, struct fault *f) MUST_CHECK;

@@ -273,6 +273,20 @@ do_create_decide(struct call *c, struct fault *f)
 	return judge_turn(c, &k->judgement, create_turn, f);
 }
 
+/* A root of a tree of its own. */
+static int
+insert_lineage(struct call *c, const struct create *k, struct fault *f)
+{
+	struct store_lineage l = { .created_ms = k->row.created_ms };
+
+	(void)text_copy(l.id, sizeof(l.id), span_str(k->row.id));
+	(void)text_copy(l.root, sizeof(l.root), span_str(k->row.id));
+	(void)text_copy(l.name, sizeof(l.name), span_str(k->row.name));
+	(void)text_copy(l.user, sizeof(l.user), span_str(c->caller.text));
+	hex_format(k->policy.hash, POLICY_HASH, l.policy_hash);
+	return store_lineage_insert(c->g->store, &l, f);
+}
+
 int
 do_create(struct call *c, struct fault *f)
 {
@@ -289,6 +303,7 @@ do_create(struct call *c, struct fault *f)
 	k->row.version = 1;
 	k->row.state = STATE_STOPPED;
 	if (store_sandbox_insert(c->g->store, &k->row, f) < 0 ||
+	    insert_lineage(c, k, f) < 0 ||
 	    sandbox_move(c->g, &k->row, EVENT_START, NULL, &verdict, f) < 0)
 		return -1;
 	fleet_reserve(c->g, &k->row);

@@ -21,6 +21,7 @@ enum {
 	GATEWAY_CALLS = 1024,     /* calls that run */
 	GATEWAY_SANDBOXES = 4096, /* rows */
 	GATEWAY_PENDING = 256,    /* sandboxes to settle after a commit */
+	GATEWAY_TREE = 16 << 20,  /* bytes of a tree that is looked at */
 };
 
 struct vm;
@@ -35,6 +36,9 @@ struct record;
 struct follower;
 struct tally;
 struct mcp;
+struct tree_memory;
+struct line;
+struct await;
 
 /* config.c; the file is optional and so is every key in it. */
 struct config {
@@ -107,8 +111,13 @@ struct gateway {
 	struct record *record;      /* record.c */
 	struct follower *followers; /* do_follow.c */
 	size_t followers_n;
-	size_t verifies;     /* do_verify.c */
-	struct tally *tally; /* tally.c */
+	size_t verifies;           /* do_verify.c */
+	struct tally *tally;       /* tally.c */
+	struct tree_memory *trees; /* tree.c: of those that have a grant */
+	uint64_t tree_numbers;
+	struct line *line;    /* line.c: starts of children */
+	struct await *awaits; /* await.c: creates that wait for theirs */
+	struct timer idle;    /* idle.c: tool children that nobody uses */
 
 	struct stale *stale;      /* stale.c */
 	struct timer crash;       /* crash.c */
@@ -156,7 +165,8 @@ bool sandbox_path(const struct gateway *g, const char *id, const char *name,
  * environment the process kills itself when it comes to that point:
  *   after_row  after_keeper  after_restore  after_session
  *   after_first_instruction  during_exec  after_stop_row  before_delete_row
- *   before_resume  before_image_unlink
+ *   before_resume  before_image_unlink  after_reserve  after_leave
+ *   during_cascade
  */
 void crash_at(const char *point);
 /* The same, after a while; once. */

@@ -30,12 +30,14 @@
 #include "gateway/call.h"
 #include "gateway/fleet.h"
 #include "gateway/image_gone.h"
+#include "gateway/line.h"
 #include "gateway/mcp.h"
 #include "gateway/obituary.h"
 #include "gateway/record.h"
 #include "gateway/sandbox.h"
 #include "gateway/stale.h"
 #include "gateway/tally.h"
+#include "gateway/tree.h"
 
 enum {
 	PATH_ROOM = 128, /* what is put behind the state folder */
@@ -285,6 +287,8 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;
 	if (record_open(g, f) < 0 || image_gone_open(g, f) < 0 ||
+	if (record_start(g, "gateway.start", f) < 0 ||
+	    image_gone_open(g, f) < 0 || line_open(g, f) < 0 ||
 	    fleet_open(g, f) < 0)
 		return -1;
 	return write_pid(g, f);
@@ -323,6 +327,8 @@ close_gateway(struct gateway *g)
 		(void)unlink(path);
 	obituary_close(g);
 	stale_close(g);
+	line_close(g);
+	tree_close(g);
 	store_close(g->store);
 	image_store_close(&g->images);
 	tls_key_wipe(&g->tunnel_key);

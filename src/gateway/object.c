@@ -22,6 +22,7 @@ static openshell_v1_SandboxPhase
 phase_of(const struct store_sandbox *row)
 {
 	switch ((enum state)row->state) {
+	case STATE_RESERVED:
 	case STATE_STARTING:
 		return row->launches > 1
 		    ? openshell_v1_SandboxPhase_SANDBOX_PHASE_STARTING
@@ -32,6 +33,7 @@ phase_of(const struct store_sandbox *row)
 	case STATE_STOPPING:
 		return openshell_v1_SandboxPhase_SANDBOX_PHASE_STOPPING;
 	case STATE_STOPPED:
+	case STATE_OVER:
 		return openshell_v1_SandboxPhase_SANDBOX_PHASE_STOPPED;
 	case STATE_FAILED:
 		return openshell_v1_SandboxPhase_SANDBOX_PHASE_ERROR;
@@ -56,6 +58,8 @@ set_condition(const struct store_sandbox *row, struct arena *a,
 		[STATE_ENDED] = "MainProcessExited",
 		[STATE_FAILED] = "StartFailed",
 		[STATE_DELETING] = "Deleting",
+		[STATE_RESERVED] = "Reserved",
+		[STATE_OVER] = "MainProcessExited",
 	};
 	openshell_v1_SandboxCondition *c = arena_get(a, sizeof(*c));
 	const char *message = row->detail;

@@ -176,6 +176,17 @@ resolve_user(const struct image_info *image, const struct policy *p,
 	return 0;
 }
 
+/* Both live in the call's arena. */
+static void
+keep_image_env(const char *const *env, nacre_store_v1_Plan *plan)
+{
+	_Static_assert(sizeof(*env) == sizeof(*plan->image_env),
+	    "one form of texts");
+	memcpy(&plan->image_env, &env, sizeof(env));
+	while (env != NULL && env[plan->image_env_count] != NULL)
+		plan->image_env_count++;
+}
+
 int
 plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
     const struct policy *p, struct arena *a, nacre_store_v1_Plan *plan,
@@ -189,6 +200,7 @@ plan_make(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
 	plan->argv_count = spec->command_count;
 	plan->policy = wire_bytes(a, p->text);
 	plan->image_user = arena_str(a, span_str(image->config.user));
+	keep_image_env(image->config.env, plan);
 	if (plan->policy == NULL || plan->workdir == NULL)
 		return fault_set(f, FAULT_LIMIT, "the policy is too big");
 	return 0;

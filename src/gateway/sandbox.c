@@ -8,11 +8,16 @@
  *   starting        no machine: launch        stopping   machine: end it
  *   running, ended  no machine: it is gone    deleting   machine: kill it,
  *   stopped, failed machine: end it                      else files, then row
+ *
+ * What a tree makes of both is kin.c's: whoever goes takes all below along.
  */
 #include <string.h>
 
 #include "audit/audit.h"
+#include "gateway/await.h"
 #include "gateway/fleet.h"
+#include "gateway/kin.h"
+#include "gateway/line.h"
 #include "gateway/object.h"
 #include "gateway/sandbox.h"
 #include "gateway/trash.h"
@@ -58,20 +63,11 @@ begin_launch(struct store_sandbox *row)
 	uuid_make(row->launch);
 }
 
-/* A launch that fails and was the first leaves nothing but its record. */
-static enum state
-next_of(const struct store_sandbox *row, struct state_cell cell)
-{
-	if (cell.next == STATE_FAILED && row->state == STATE_STARTING &&
-	    row->launches == 1)
-		return STATE_DELETING;
-	return cell.next;
-}
-
 static void
 apply(struct store_sandbox *row, enum state next, const struct cause *why)
 {
-	clear_why(row);
+	if (next != STATE_OVER) /* how it ended stays */
+		clear_why(row);
 	if (why != NULL) {
 		/* A guest's words, cut anywhere: a row must stay UTF-8. */
 		text_escape(span_str(why->reason), row->reason,
@@ -96,19 +92,23 @@ static int
 remove_row(struct gateway *g, struct store_sandbox *row, struct fault *f)
 {
 	crash_at("before_delete_row");
-	if (store_sandbox_remove(g->store, row->id, f) < 0)
+	if (kin_removed(g, row, f) < 0 ||
+	    store_sandbox_remove(g->store, row->id, f) < 0)
 		return -1;
 	watch_removed(g, row);
+	await_changed(g, row->id);
+	row->state = STATE_REMOVED;
 	wake(g);
 	return 0;
 }
 
-int
-sandbox_move(struct gateway *g, struct store_sandbox *row,
-    enum state_event event, const struct cause *why,
-    enum state_verdict *verdict, struct fault *f)
+/* This row alone. */
+static int
+move(struct gateway *g, struct store_sandbox *row, enum state_event event,
+    const struct cause *why, enum state_verdict *verdict, struct fault *f)
 {
 	struct state_cell cell = state_step((enum state)row->state, event);
+	enum state before = (enum state)row->state;
 
 	*verdict = cell.verdict;
 	if (cell.verdict == VERDICT_REFUSE)
@@ -118,12 +118,46 @@ sandbox_move(struct gateway *g, struct store_sandbox *row,
 		return 0;
 	if (cell.next == STATE_REMOVED)
 		return remove_row(g, row, f);
-	apply(row, next_of(row, cell), why);
-	if (store_sandbox_update(g->store, row, f) < 0)
+	if (kin_next(g, row, event, &cell.next, f) < 0)
+		return -1;
+	apply(row, cell.next, why);
+	if (store_sandbox_update(g->store, row, f) < 0 ||
+	    kin_moved(g, row, before, f) < 0)
 		return -1;
 	watch_changed(g, row->id);
+	await_changed(g, row->id);
 	sandbox_settle_later(g, row->id);
 	return 0;
+}
+
+/* One below: it goes because another goes. */
+static int
+move_below(struct gateway *g, struct store_sandbox *row, enum state_event event,
+    struct fault *f)
+{
+	static const struct cause why = {
+		.reason = "parent",
+		.detail = "its parent has stopped",
+	};
+	enum state_verdict verdict;
+	bool is_undone =
+	    row->state == STATE_RESERVED || row->state == STATE_STARTING;
+
+	return move(g, row, event, is_undone ? &why : NULL, &verdict, f);
+}
+
+int
+sandbox_move(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why,
+    enum state_verdict *verdict, struct fault *f)
+{
+	if (move(g, row, event, why, verdict, f) < 0)
+		return -1;
+	if (*verdict != VERDICT_MOVE || row->state == STATE_STARTING ||
+	    row->state == STATE_RUNNING || row->state == STATE_RESERVED ||
+	    row->state == STATE_REMOVED)
+		return 0;
+	return kin_cascade(g, row, event, move_below, f);
 }
 
 static const char *
@@ -285,8 +319,10 @@ settle_without_machine(struct gateway *g, struct store_sandbox *row)
 	case STATE_DELETING:
 		finish_delete(g, row);
 		return;
+	case STATE_RESERVED: /* line_settle() has seen to it */
 	case STATE_STOPPED:
 	case STATE_FAILED:
+	case STATE_OVER:
 	case STATE_REMOVED:
 		return;
 	}
@@ -294,7 +330,7 @@ settle_without_machine(struct gateway *g, struct store_sandbox *row)
 
 static void
 settle_with_machine(struct gateway *g, const struct store_sandbox *row,
-    struct vm *vm)
+    struct vm *vm, bool gentle)
 {
 	switch ((enum state)row->state) {
 	case STATE_STARTING:
@@ -304,9 +340,13 @@ settle_with_machine(struct gateway *g, const struct store_sandbox *row,
 		crash_at("after_stop_row");
 		vm_end(vm, true);
 		return;
+	case STATE_DELETING:
+		vm_end(vm, gentle);
+		return;
+	case STATE_RESERVED:
 	case STATE_STOPPED:
 	case STATE_FAILED:
-	case STATE_DELETING:
+	case STATE_OVER:
 		vm_end(vm, false);
 		return;
 	case STATE_RUNNING:
@@ -322,7 +362,11 @@ settle(struct gateway *g, struct store_sandbox *row)
 	struct vm *own = NULL;
 	struct vm *vm;
 	bool is_held = false;
+	bool gentle;
 
+	line_settle(g, row->id, (int)row->state);
+	if (kin_holds(g, row, &gentle))
+		return; /* leaves first; kin_wake() comes back to it */
 	vm = vm_find(g, row->machine);
 	if (vm != NULL && vm->adopted && !vm->known)
 		return; /* its keeper is being asked who it is */
@@ -341,7 +385,7 @@ settle(struct gateway *g, struct store_sandbox *row)
 	if (is_held)
 		return;
 	if (own != NULL)
-		settle_with_machine(g, row, own);
+		settle_with_machine(g, row, own, gentle);
 	else
 		settle_without_machine(g, row);
 }
@@ -358,6 +402,7 @@ settle_id(struct gateway *g, const char *id)
 		settle(g, &row);
 	} else if (f.code == FAULT_NOT_FOUND) {
 		fleet_give_back(g, id);
+		line_settle(g, id, -1);
 	} else {
 		log_warn(&f, "cannot read sandbox %s", id);
 		try_again(g);
@@ -372,7 +417,8 @@ note_id(void *owner, struct store_sandbox *row, struct fault *f)
 	struct gateway *g = owner;
 
 	(void)f;
-	if (row->state != STATE_STOPPED && row->state != STATE_FAILED)
+	if (row->state != STATE_STOPPED && row->state != STATE_FAILED &&
+	    row->state != STATE_OVER)
 		sandbox_settle_later(g, row->id);
 	return 0;
 }

@@ -44,6 +44,22 @@ scene_of_image(struct gateway *g, const char *workdir, struct arena *a,
 	return 0;
 }
 
+/* With its NULL at the end, as images have it. */
+static int
+keep_env(const nacre_store_v1_Plan *plan, struct arena *a, struct scene *s,
+    struct fault *f)
+{
+	const char **env =
+	    arena_get(a, (plan->image_env_count + 1) * sizeof(*env));
+
+	if (env == NULL)
+		return fault_set(f, FAULT_LIMIT, "the environment is too big");
+	for (pb_size_t i = 0; i < plan->image_env_count; i++)
+		env[i] = plan->image_env[i];
+	s->info.config.env = env;
+	return 0;
+}
+
 int
 scene_of_sandbox(struct gateway *g, const struct store_sandbox *row,
     struct arena *a, struct scene *s, struct fault *f)
@@ -55,5 +71,7 @@ scene_of_sandbox(struct gateway *g, const struct store_sandbox *row,
 		return fault_prefix(f, "image of '%s'", row->name);
 	if (plan.image_user != NULL)
 		s->info.config.user = plan.image_user;
+	if (keep_env(&plan, a, s, f) < 0)
+		return -1;
 	return scene_of_image(g, plan.workdir, a, s, f);
 }

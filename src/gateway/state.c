@@ -22,14 +22,15 @@
 
 /* clang-format off */
 static const struct state_cell table[EVENT_COUNT][STATE_COUNT] = {
-	/*                 starting        running         stopping        stopped         ended           failed          deleting */
-	[EVENT_START]  = { SAME,           SAME,           REFUSE,         MOVE(STARTING), MOVE(STARTING), MOVE(STARTING), REFUSE },
-	[EVENT_STOP]   = { MOVE(STOPPING), MOVE(STOPPING), SAME,           SAME,           MOVE(STOPPING), MOVE(STOPPING), REFUSE },
-	[EVENT_DELETE] = { MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), SAME },
-	[EVENT_READY]  = { MOVE(RUNNING),  SAME,           IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE },
-	[EVENT_EXIT]   = { MOVE(ENDED),    MOVE(ENDED),    IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE },
-	[EVENT_FAIL]   = { MOVE(FAILED),   MOVE(FAILED),   IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE },
-	[EVENT_GONE]   = { MOVE(FAILED),   MOVE(STOPPED),  MOVE(STOPPED),  SAME,           MOVE(STOPPED),  SAME,           MOVE(REMOVED) },
+	/*                 starting        running         stopping        stopped         ended           failed          deleting       reserved        over */
+	[EVENT_START]  = { SAME,           SAME,           REFUSE,         MOVE(STARTING), MOVE(STARTING), MOVE(STARTING), REFUSE,        SAME,           REFUSE },
+	[EVENT_TURN]   = { IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,        MOVE(STARTING), IGNORE },
+	[EVENT_STOP]   = { MOVE(STOPPING), MOVE(STOPPING), SAME,           SAME,           MOVE(STOPPING), MOVE(STOPPING), REFUSE,        MOVE(STOPPED),  SAME },
+	[EVENT_DELETE] = { MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), SAME,          MOVE(DELETING), MOVE(DELETING) },
+	[EVENT_READY]  = { MOVE(RUNNING),  SAME,           IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,        IGNORE,         IGNORE },
+	[EVENT_EXIT]   = { MOVE(ENDED),    MOVE(ENDED),    IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,        IGNORE,         IGNORE },
+	[EVENT_FAIL]   = { MOVE(FAILED),   MOVE(FAILED),   IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,        IGNORE,         IGNORE },
+	[EVENT_GONE]   = { MOVE(FAILED),   MOVE(STOPPED),  MOVE(STOPPED),  SAME,           MOVE(STOPPED),  SAME,           MOVE(REMOVED), SAME,           SAME },
 };
 /* clang-format on */
 
@@ -57,6 +58,8 @@ state_name(enum state s)
 		[STATE_ENDED] = "ended",
 		[STATE_FAILED] = "failed",
 		[STATE_DELETING] = "deleting",
+		[STATE_RESERVED] = "reserved",
+		[STATE_OVER] = "ended",
 		[STATE_REMOVED] = "removed",
 	};
 

@@ -14,12 +14,16 @@ enum state {
 	STATE_ENDED = 4,    /* the main process ended; the machine goes on */
 	STATE_FAILED = 5,   /* a launch failed; the machine goes or is gone */
 	STATE_DELETING = 6, /* going for good */
+	STATE_RESERVED = 7, /* of a child: it waits for its turn to start */
+	STATE_OVER = 8,     /* of a child: its main process ended, and with it
+			       the machine; it is not started again */
 	STATE_COUNT,
 	STATE_REMOVED = STATE_COUNT, /* no row any more */
 };
 
 enum state_event {
 	EVENT_START,  /* asked by the user */
+	EVENT_TURN,   /* a reserved one's turn has come */
 	EVENT_STOP,   /* asked by the user */
 	EVENT_DELETE, /* asked by the user */
 	EVENT_READY,  /* the sandbox confirmed itself */

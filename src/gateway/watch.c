@@ -127,7 +127,8 @@ static bool
 is_settled(const struct store_sandbox *row)
 {
 	return row->state == STATE_RUNNING || row->state == STATE_ENDED ||
-	    row->state == STATE_STOPPED || row->state == STATE_FAILED;
+	    row->state == STATE_STOPPED || row->state == STATE_FAILED ||
+	    row->state == STATE_OVER;
 }
 
 /* False: it has ended, one way or the other. */

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a start; await.h has the contracts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/await.h"
+#include "gateway/refusal.h"
+#include "gateway/sandbox.h"
+#include "gateway/tree.h"
+#include "proto/nacre_v1.pb.h"
+
+struct await {
+	struct call *call;
+	char id[LIMIT_ID + 1];
+	bool for_rest;
+	struct timer timer;
+	struct deferred held;
+	struct await *next;
+	struct await *prev;
+};
+
+static const char *
+hint_of(const struct store_lineage *l)
+{
+	enum state s = l->is_there ? (enum state)l->state : STATE_REMOVED;
+
+	if (s == STATE_RESERVED || s == STATE_STARTING)
+		return "call get_sandbox until it says running";
+	if (s == STATE_STOPPED || s == STATE_FAILED)
+		return "a tool starts again on exec";
+	return "";
+}
+
+static void
+describe(const struct store_lineage *l, struct arena *a, nacre_v1_Child *out)
+{
+	enum state s = l->is_there ? (enum state)l->state : STATE_REMOVED;
+
+	*out = (nacre_v1_Child)nacre_v1_Child_init_zero;
+	out->id = arena_str(a, span_str(l->id));
+	out->name = arena_str(a, span_str(l->name));
+	out->full_name = arena_str(a, span_str(l->full_name));
+	out->kind = arena_str(a,
+	    l->kind == GRANT_TOOL ? SPAN_LIT("tool") : SPAN_LIT("agent"));
+	out->state = arena_str(a,
+	    s == STATE_REMOVED ? SPAN_LIT("deleted") : span_str(state_name(s)));
+	out->parent = arena_str(a, span_str(l->parent));
+	out->root = arena_str(a, span_str(l->root));
+	out->depth = l->depth;
+	out->policy_hash = arena_str(a, span_str(l->policy_hash));
+	out->created_ms = l->created_ms;
+	out->ended_ms = l->ended_ms;
+	out->has_exit = l->has_exit;
+	out->exit_code = l->exit_code;
+	out->reason = arena_str(a, span_str(l->is_there ? l->reason : l->why));
+	out->hint = arena_str(a, span_str(hint_of(l)));
+	out->user = arena_str(a, span_str(l->user));
+	out->grant = arena_str(a, span_str(l->grant));
+}
+
+int
+await_describe(struct call *c, const char *id, nacre_v1_Child *out,
+    struct fault *f)
+{
+	struct store_lineage l;
+
+	if (store_lineage_by_id(c->g->store, id, &c->arena, &l, f) < 0)
+		return -1;
+	describe(&l, &c->arena, out);
+	return 0;
+}
+
+static void
+free_await(void *p)
+{
+	free(p);
+}
+
+static void
+forget(struct await *w)
+{
+	struct gateway *g = w->call->g;
+
+	if (w->prev != NULL)
+		w->prev->next = w->next;
+	else
+		g->awaits = w->next;
+	if (w->next != NULL)
+		w->next->prev = w->prev;
+	loop_timer_clear(&w->timer);
+	loop_deferred_drop(g->loop, &w->held);
+	w->call = NULL;
+	loop_bury(g->loop, w, free_await);
+}
+
+/* It is gone before it ran, and left why. */
+static void
+never_ran(struct await *w, const struct store_lineage *l)
+{
+	struct call *c = w->call;
+	nacre_v1_Refusal *more = refusal_of(c);
+	struct fault f = { 0 };
+
+	if (more != NULL) {
+		more->stage = arena_str(&c->arena, SPAN_LIT("start"));
+		more->reason = arena_str(&c->arena, span_str(l->why));
+	}
+	fault_set(&f, FAULT_START_FAILED, "the sandbox did not start: %s",
+	    l->why);
+	forget(w);
+	call_finish(c, &f);
+}
+
+static void
+reply(struct await *w, const struct store_lineage *l)
+{
+	nacre_v1_ChildReply r = nacre_v1_ChildReply_init_zero;
+	struct call *c = w->call;
+	struct fault f = { 0 };
+
+	r.has_sandbox = true;
+	describe(l, &c->arena, &r.sandbox);
+	forget(w);
+	if (call_send(c, nacre_v1_ChildReply_fields, &r, &f) < 0)
+		call_finish(c, &f);
+	else
+		call_finish(c, NULL);
+}
+
+/* What the effect had to say already. */
+static void
+reply_kept(struct await *w)
+{
+	struct call *c = w->call;
+	struct fault f = { 0 };
+
+	forget(w);
+	if (rpc_send(c->rpc, buf_span(&c->answer), &f) < 0)
+		call_finish(c, &f);
+	else
+		call_finish(c, NULL);
+}
+
+static void
+look_for_rest(struct await *w, const struct store_lineage *l)
+{
+	if (l->is_there && l->state != STATE_STOPPED &&
+	    l->state != STATE_FAILED && l->state != STATE_OVER)
+		return;
+	if (w->call->answer.len > 0) {
+		if (!l->is_there)
+			reply_kept(w);
+		return;
+	}
+	reply(w, l);
+}
+
+static bool
+is_under_way(const struct store_lineage *l)
+{
+	return l->is_there &&
+	    (l->state == STATE_RESERVED || l->state == STATE_STARTING ||
+		(l->state == STATE_DELETING && !l->began));
+}
+
+static void
+look(struct await *w, bool is_late)
+{
+	struct call *c = w->call;
+	struct store_lineage l;
+	struct fault f = { 0 };
+
+	if (store_lineage_by_id(c->g->store, w->id, &c->arena, &l, &f) < 0) {
+		forget(w);
+		call_finish(c, &f);
+	} else if (w->for_rest) {
+		look_for_rest(w, &l);
+	} else if (!l.is_there && !l.began) {
+		never_ran(w, &l);
+	} else if (is_late || !is_under_way(&l)) {
+		reply(w, &l);
+	}
+}
+
+static void
+on_held(struct deferred *d)
+{
+	struct await *w = CONTAINER_OF(d, struct await, held);
+
+	if (w->call != NULL && w->call->g->commit_fault.code == FAULT_NONE)
+		look(w, false);
+}
+
+static void
+on_timer(struct timer *t)
+{
+	look(CONTAINER_OF(t, struct await, timer), true);
+}
+
+/* The client left before the first instruction: the start is undone. */
+static void
+on_gone(struct call *c)
+{
+	static const struct cause why = {
+		.reason = "cancelled",
+		.detail = "its caller left before it ran",
+	};
+	struct await *w = c->work;
+	struct store_lineage l;
+	struct fault f = { 0 };
+
+	if (!w->for_rest &&
+	    store_lineage_by_id(c->g->store, w->id, &c->arena, &l, &f) == 0 &&
+	    !l.began && is_under_way(&l))
+		sandbox_event(c->g, w->id, EVENT_STOP, &why);
+	forget(w);
+}
+
+static const struct call_events events = {
+	.gone = on_gone,
+};
+
+void
+await_changed(struct gateway *g, const char *id)
+{
+	for (struct await *w = g->awaits; w != NULL; w = w->next)
+		if (strcmp(w->id, id) == 0)
+			loop_held(g->loop, &w->held);
+}
+
+static struct await *
+begin(struct call *c)
+{
+	struct await *w = must_alloc(sizeof(*w));
+
+	w->call = c;
+	(void)text_copy(w->id, sizeof(w->id), span_str(c->sandbox_id));
+	w->held.run = on_held;
+	w->timer.fire = on_timer;
+	w->next = c->g->awaits;
+	if (w->next != NULL)
+		w->next->prev = w;
+	c->g->awaits = w;
+	call_take(c, &events, w);
+	return w;
+}
+
+void
+await_start(struct call *c, int64_t wait_ms)
+{
+	struct await *w = begin(c);
+
+	if (wait_ms == 0)
+		look(w, true);
+	else
+		loop_timer_set(c->g->loop, &w->timer, wait_ms);
+}
+
+void
+await_rest(struct call *c)
+{
+	struct await *w = begin(c);
+
+	w->for_rest = true;
+	look(w, false);
+}

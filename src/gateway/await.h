@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that wait for a sandbox of a tree: creates until it runs, has failed,
+ * or their time is up (who leaves before takes the start along); stops and
+ * deletes until it has come to rest.
+ */
+#ifndef GATEWAY_AWAIT_H
+#define GATEWAY_AWAIT_H
+
+#include "gateway/call.h"
+
+/* An answer: take c over for the sandbox of c->sandbox_id. */
+void await_start(struct call *c, int64_t wait_ms);
+/* Likewise until it is at rest or gone; then c->answer leaves, or, where that
+ * is empty, what is said of it then. Who leaves changes nothing. */
+void await_rest(struct call *c);
+/* Its row was changed or removed in this tick. */
+void await_changed(struct gateway *g, const char *id);
+/* What is said of a sandbox, there or gone, in c's arena. */
+struct _nacre_v1_Child;
+int await_describe(struct call *c, const char *id, struct _nacre_v1_Child *out,
+    struct fault *f) MUST_CHECK;
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CreateChildSandbox, in the order of GRANTS.md 2. The policy is judged while
+ * the call waits; the transaction at the end holds only what was judged under
+ * the grant, the parent's policy and the maximum of that moment.
+ */
+#include <string.h>
+
+#include "gateway/await.h"
+#include "gateway/child.h"
+#include "gateway/do.h"
+#include "gateway/fleet.h"
+#include "gateway/line.h"
+#include "gateway/obituary.h"
+#include "gateway/object.h"
+#include "gateway/plan.h"
+#include "gateway/refuse.h"
+#include "gateway/sandbox.h"
+#include "wire/wire.h"
+
+static int child_turn(struct call *c, struct fault *f);
+
+static bool
+is_sandbox(const struct call *c)
+{
+	return c->caller.who & CALL_SANDBOX;
+}
+
+static void
+note_ask(struct call *c, const struct grant_create *ask)
+{
+	char text[AUDIT_ARGV] = "";
+	size_t at = 0;
+
+	call_note(c, "%s", ask->kind == GRANT_TOOL ? "tool" : "agent");
+	for (size_t i = 0; i < ask->command_n; i++) {
+		char one[AUDIT_ARGV];
+
+		text_escape(ask->command[i], one, sizeof(one));
+		if (!text_fmt(text + at, sizeof(text) - at, " %s", one))
+			break;
+		at = strlen(text);
+	}
+	call_note(c, "%s", text);
+	for (size_t i = 0; i < ask->environment_n; i++)
+		call_note(c, "%s%.*s", i == 0 ? "; env " : ",",
+		    (int)ask->environment[i].name.len,
+		    (const char *)ask->environment[i].name.ptr);
+	if (ask->has_request_id)
+		call_note(c, "; request_id %.*s", (int)ask->request_id.len,
+		    (const char *)ask->request_id.ptr);
+}
+
+int
+do_child_decide(struct call *c, struct fault *f)
+{
+	const nacre_v1_CreateChildSandboxRequest *ask = c->ask;
+	struct child_create *k = arena_get(&c->arena, sizeof(*k));
+
+	BUG_IF(k == NULL);
+	c->work = k;
+	/* Whether a sandbox's program may is asked before what it asks for. */
+	if (is_sandbox(c) && which_open(c, NULL, "parent", &k->parent, f) < 0)
+		return -1;
+	if (child_ask(c, &k->ask, f) < 0 ||
+	    grant_create_check(&k->ask, is_sandbox(c), f) < 0)
+		return -1;
+	note_ask(c, &k->ask);
+	if (!k->ask.has_parent && !is_sandbox(c)) {
+		c->hint = "create a root with CreateSandbox";
+		return fault_set(f, FAULT_UNIMPLEMENTED,
+		    "child.create without parent is not served yet");
+	}
+	if (!is_sandbox(c) &&
+	    which_open(c, ask->parent, "parent", &k->parent, f) < 0)
+		return -1;
+	return judge_turn(c, &k->judgement, child_turn, f);
+}
+
+/* --- sent twice */
+
+static int
+find_first(struct call *c, const struct child_create *k,
+    struct grant_first *first, struct fault *f)
+{
+	struct store_request *r = arena_get(&c->arena, sizeof(*r));
+	struct store_lineage l;
+
+	*first = (struct grant_first){ 0 };
+	if (!k->ask.has_request_id)
+		return 0;
+	if (r == NULL)
+		return fault_set(f, FAULT_LIMIT, "the call is too big");
+	r->parent = k->parent.row->id;
+	r->caller = c->caller.text;
+	r->request_id = arena_str(&c->arena, k->ask.request_id);
+	if (store_request_get(c->g->store, r, &first->is_found, f) < 0)
+		return -1;
+	if (!first->is_found)
+		return 0;
+	if (store_lineage_by_id(c->g->store, r->child, &c->arena, &l, f) < 0)
+		return -1;
+	memcpy(first->digest, r->digest, sizeof(first->digest));
+	first->child = span_str(r->child);
+	first->is_done = l.began;
+	return 0;
+}
+
+/* 0 and k->is_repeat: the first one's result is the answer. */
+static int
+check_repeat(struct call *c, struct child_create *k, struct fault *f)
+{
+	struct grant_first first;
+	struct grant_refusal r;
+
+	if (find_first(c, k, &first, f) < 0)
+		return -1;
+	if (grant_may_repeat(&first, k->digest, &k->is_repeat, &r) < 0)
+		return refuse(c, &r, f);
+	if (!k->is_repeat)
+		return 0;
+	(void)text_copy(c->sandbox_id, sizeof(c->sandbox_id), first.child);
+	call_note(c, "; repeated");
+	return 0;
+}
+
+static void
+set_digest(struct child_create *k)
+{
+	uint8_t hash[DIGEST_SIZE];
+
+	if (k->unread.code == FAULT_NONE)
+		memcpy(hash, k->written.hash, sizeof(hash));
+	else
+		digest_of(k->ask.policy, hash);
+	grant_create_digest(&k->ask, k->ask.has_policy ? hash : NULL,
+	    k->digest);
+}
+
+/* --- judged */
+
+static struct grant_child
+place_of(const struct child_create *k)
+{
+	return (struct grant_child){
+		.parent = k->parent.node,
+		.kind = k->ask.kind,
+		.providers = k->ask.providers,
+		.providers_n = k->ask.providers_n,
+	};
+}
+
+static int
+generations(struct call *c, const struct child_create *k,
+    struct grant_generations *out, struct fault *f)
+{
+	struct store_sandbox row;
+	struct object_policy p;
+
+	if (which_row(c, &k->parent, &row, f) < 0 ||
+	    object_policy(&row, &c->arena, &p, f) < 0 ||
+	    maximum_generation(c->g, &out->maximum, f) < 0)
+		return -1;
+	out->grant = k->parent.tree.grant.generation;
+	out->parent_policy = p.generation;
+	return 0;
+}
+
+/* Within; but is it still the same question? */
+static int
+child_judged(struct call *c, struct fault *f)
+{
+	struct child_create *k = c->work;
+	struct grant_generations now;
+	struct grant_refusal r;
+
+	grant_worth_spend(&k->parent.tree.memory->worth,
+	    k->judgement.proof.steps, clock_mono_ms());
+	if (which_again(c, &k->parent, f) < 0 || generations(c, k, &now, f) < 0)
+		return -1;
+	if (grant_is_same(&now, &k->judged))
+		return 0;
+	if (grant_may_judge_again(++k->tries, &r) < 0)
+		return refuse(c, &r, f);
+	return judge_turn(c, &k->judgement, child_turn, f);
+}
+
+static int
+complete(struct call *c, struct child_create *k, struct fault *f)
+{
+	nacre_store_v1_Plan plan;
+	unsigned inherit;
+
+	if (child_inherit(c->ask, &inherit, f) < 0 ||
+	    which_row(c, &k->parent, &k->parent_row, f) < 0 ||
+	    sandbox_plan(&k->parent_row, &c->arena, &plan, f) < 0 ||
+	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &k->above,
+		f) < 0)
+		return -1;
+	if (policy_complete(k->ask.has_policy ? &k->written : NULL, &k->above,
+		inherit, &c->arena, &k->policy, f) < 0)
+		return -1;
+	return scene_of_sandbox(c->g, &k->parent_row, &c->arena, &k->scene, f);
+}
+
+static int
+begin_judging(struct call *c, struct child_create *k, struct fault *f)
+{
+	struct grant_refusal r;
+
+	if (grant_may_prove(&k->parent.tree.memory->worth, clock_mono_ms(),
+		&r) < 0)
+		return refuse(c, &r, f);
+	if (complete(c, k, f) < 0 || generations(c, k, &k->judged, f) < 0)
+		return -1;
+	k->judgement.child = &k->policy;
+	k->judgement.parent = &k->above;
+	k->judgement.scene = &k->scene;
+	k->judgement.then = child_judged;
+	return judge(c, &k->judgement, f);
+}
+
+static int
+child_turn(struct call *c, struct fault *f)
+{
+	struct child_create *k = c->work;
+	struct grant_child place;
+	struct grant_refusal r;
+
+	if (which_again(c, &k->parent, f) < 0 || child_policy(c, k, f) < 0)
+		return -1;
+	set_digest(k);
+	if (check_repeat(c, k, f) < 0)
+		return -1;
+	if (k->is_repeat)
+		return 0;
+	place = place_of(k);
+	if (grant_may_create(&k->parent.ask, &place, &r) < 0)
+		return refuse(c, &r, f);
+	if (k->unread.code != FAULT_NONE) {
+		*f = k->unread;
+		return -1;
+	}
+	return begin_judging(c, k, f);
+}
+
+/* --- reserved */
+
+static int
+keep_request(struct call *c, const struct child_create *k, struct fault *f)
+{
+	struct store_request r = {
+		.parent = k->parent.row->id,
+		.caller = c->caller.text,
+	};
+
+	if (!k->ask.has_request_id)
+		return 0;
+	r.request_id = arena_str(&c->arena, k->ask.request_id);
+	memcpy(r.digest, k->digest, sizeof(r.digest));
+	(void)text_copy(r.child, sizeof(r.child), span_str(k->row.id));
+	return store_request_put(c->g->store, &r, f);
+}
+
+static int
+insert(struct call *c, struct child_create *k,
+    const struct grant_charge *charge, struct fault *f)
+{
+	struct tree *t = &k->parent.tree;
+
+	if (child_row(c, k, charge, f) < 0 ||
+	    store_sandbox_insert(c->g->store, &k->row, f) < 0 ||
+	    store_lineage_insert(c->g->store, &k->lineage, f) < 0 ||
+	    keep_request(c, k, f) < 0)
+		return -1;
+	grant_charge(&t->grant, charge);
+	if (tree_keep_grant(c->g, t, f) < 0)
+		return -1;
+	call_note(c, "; parent %s, depth %u, total %u of %u", k->parent.row->id,
+	    (unsigned)charge->depth, (unsigned)t->grant.used_total,
+	    (unsigned)t->grant.max[GRANT_TOTAL]);
+	return 0;
+}
+
+static int
+check_memory(struct call *c, const struct child_create *k, struct fault *f)
+{
+	const struct resources r = {
+		.cpus = k->parent_row.cpus,
+		.memory_mib = k->parent_row.memory_mib,
+	};
+
+	return fleet_check_memory(c->g, &r, f);
+}
+
+int
+do_child(struct call *c, struct fault *f)
+{
+	struct child_create *k = c->work;
+	struct grant_child place;
+	struct grant_charge charge;
+	struct grant_refusal r;
+	struct grant_slot slot = { .queue = line_queue(c->g) };
+
+	if (k->is_repeat)
+		return 0;
+	/* Others of this tick have come before it. */
+	if (which_again(c, &k->parent, f) < 0 || check_repeat(c, k, f) < 0)
+		return -1;
+	if (k->is_repeat)
+		return 0;
+	place = place_of(k);
+	slot.tree = k->parent.tree.memory->number;
+	slot.name = k->ask.name;
+	if (grant_may_reserve(&k->parent.ask, &place, &slot, &charge, &r) < 0)
+		return refuse(c, &r, f);
+	if (check_memory(c, k, f) < 0 || insert(c, k, &charge, f) < 0)
+		return -1;
+	if (line_join(c->g, k->row.id, slot.tree, &r) < 0)
+		return refuse(c, &r, f);
+	sandbox_settle_later(c->g, k->row.id);
+	return 0;
+}
+
+void
+do_child_answer(struct call *c)
+{
+	const struct child_create *k = c->work;
+
+	if (!k->is_repeat)
+		crash_at("after_reserve");
+	await_start(c, k->is_repeat ? 0 : k->ask.wait_ms);
+}

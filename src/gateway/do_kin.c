@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sandboxes as members of a tree: told, listed, stopped, deleted. */
+#include <string.h>
+
+#include "gateway/await.h"
+#include "gateway/do.h"
+#include "gateway/refuse.h"
+#include "gateway/sandbox.h"
+#include "gateway/watch.h"
+#include "gateway/which.h"
+#include "proto/nacre_v1.pb.h"
+#include "wire/wire.h"
+
+enum {
+	LIST_DEFAULT = 100,
+	LIST_MOST = 200,
+};
+
+static struct which *
+make(struct call *c)
+{
+	struct which *w = arena_get(&c->arena, sizeof(*w));
+
+	BUG_IF(w == NULL);
+	c->work = w;
+	return w;
+}
+
+static int
+reply(struct call *c, const char *id, struct fault *f)
+{
+	nacre_v1_ChildReply r = nacre_v1_ChildReply_init_zero;
+
+	r.has_sandbox = true;
+	if (await_describe(c, id, &r.sandbox, f) < 0)
+		return -1;
+	return CALL_REPLY(c, nacre_v1_ChildReply, &r, f);
+}
+
+int
+do_child_get(struct call *c, struct fault *f)
+{
+	const nacre_v1_GetChildRequest *ask = c->ask;
+	struct which *w = make(c);
+
+	if (which_open(c, ask->id, "id", w, f) < 0)
+		return -1;
+	return reply(c, w->row->id, f);
+}
+
+/* --- list */
+
+static int
+read_cursor(const nacre_v1_ListChildrenRequest *ask, const struct tree *t,
+    uint32_t *from, struct fault *f)
+{
+	*from = 0;
+	if (ask->cursor == NULL || *ask->cursor == '\0')
+		return 0;
+	*from = tree_find(t, ask->cursor);
+	if (*from != GRANT_NOBODY) {
+		(*from)++;
+		return 0;
+	}
+	return fault_field(f, "cursor", "cursor is none of ours, or too old");
+}
+
+static bool
+is_listed(const struct which *w, uint32_t i, bool all)
+{
+	return all ? grant_is_below(&w->tree.t, i, w->node)
+		   : w->tree.t.node[i].parent == w->node;
+}
+
+int
+do_child_list(struct call *c, struct fault *f)
+{
+	const nacre_v1_ListChildrenRequest *ask = c->ask;
+	nacre_v1_ListChildrenReply r = nacre_v1_ListChildrenReply_init_zero;
+	struct which *w = make(c);
+	uint32_t limit = ask->limit == 0 ? LIST_DEFAULT : ask->limit;
+	uint32_t from;
+
+	if (limit > LIST_MOST)
+		limit = LIST_MOST;
+	if (which_open(c, ask->parent, "parent", w, f) < 0 ||
+	    read_cursor(ask, &w->tree, &from, f) < 0)
+		return -1;
+	r.sandboxes = arena_get(&c->arena, limit * sizeof(*r.sandboxes));
+	if (r.sandboxes == NULL)
+		return fault_set(f, FAULT_LIMIT, "the page is too big");
+	for (uint32_t i = from; i < w->tree.t.n; i++) {
+		if (!is_listed(w, i, ask->descendants))
+			continue;
+		if (r.sandboxes_count == limit) {
+			r.next_cursor = r.sandboxes[limit - 1].id;
+			break;
+		}
+		if (await_describe(c, w->tree.row[i].id,
+			&r.sandboxes[r.sandboxes_count++], f) < 0)
+			return -1;
+	}
+	return CALL_REPLY(c, nacre_v1_ListChildrenReply, &r, f);
+}
+
+/* --- stop and delete */
+
+static int
+move(struct call *c, const char *which, enum state_event event, struct fault *f)
+{
+	struct which *w = make(c);
+	struct store_sandbox row;
+	struct grant_refusal r;
+	enum state_verdict verdict;
+
+	if (which_open(c, which, "id", w, f) < 0)
+		return -1;
+	if (grant_may_stop(&w->ask, w->node, &r) < 0)
+		return refuse(c, &r, f);
+	if (which_row(c, w, &row, f) < 0)
+		return -1;
+	return sandbox_move(c->g, &row, event, NULL, &verdict, f);
+}
+
+int
+do_child_stop(struct call *c, struct fault *f)
+{
+	const nacre_v1_StopChildRequest *ask = c->ask;
+
+	return move(c, ask->id, EVENT_STOP, f);
+}
+
+void
+do_child_stop_answer(struct call *c)
+{
+	await_rest(c);
+}
+
+/* Ids, children first: the order in which they go. */
+static int
+tell_deleted(struct call *c, struct fault *f)
+{
+	nacre_v1_DeleteChildReply r = nacre_v1_DeleteChildReply_init_zero;
+	const struct which *w = c->work;
+	const struct grant_tree *t = &w->tree.t;
+
+	r.deleted = arena_get(&c->arena, t->n * sizeof(*r.deleted));
+	if (r.deleted == NULL)
+		return fault_set(f, FAULT_LIMIT, "the tree is too big");
+	for (uint32_t level = GRANT_LEVELS; level-- > 0;)
+		for (uint32_t i = 0; i < t->n; i++) {
+			uint32_t depth =
+			    t->node[i].depth + (t->node[i].kind == GRANT_TOOL);
+
+			if (depth == level &&
+			    (i == w->node || grant_is_below(t, i, w->node)))
+				r.deleted[r.deleted_count++] = arena_str(
+				    &c->arena, span_str(w->tree.row[i].id));
+		}
+	return CALL_REPLY(c, nacre_v1_DeleteChildReply, &r, f);
+}
+
+int
+do_child_delete(struct call *c, struct fault *f)
+{
+	const nacre_v1_DeleteChildRequest *ask = c->ask;
+
+	if (move(c, ask->id, EVENT_DELETE, f) < 0)
+		return -1;
+	return tell_deleted(c, f);
+}
+
+void
+do_child_delete_answer(struct call *c)
+{
+	await_rest(c);
+}
+
+/* --- lineage */
+
+struct rows {
+	struct call *c;
+	nacre_v1_GetLineageReply r;
+	pb_size_t room;
+};
+
+static void
+tell(const struct store_lineage *l, struct arena *a, nacre_v1_LineageRow *out)
+{
+	out->id = arena_str(a, span_str(l->id));
+	out->name = arena_str(a, span_str(l->name));
+	out->parent = arena_str(a, span_str(l->parent));
+	out->root = arena_str(a, span_str(l->root));
+	out->depth = l->depth;
+	out->kind = arena_str(a,
+	    l->kind == GRANT_TOOL ? SPAN_LIT("tool") : SPAN_LIT("agent"));
+	out->grant = arena_str(a, span_str(l->grant));
+	out->user = arena_str(a, span_str(l->user));
+	out->program = arena_str(a, span_str(l->program));
+	out->sha256 = arena_str(a, span_str(l->sha256));
+	out->policy_hash = arena_str(a, span_str(l->policy_hash));
+	out->created_ms = l->created_ms;
+	out->ended_ms = l->ended_ms;
+	out->why = arena_str(a, span_str(l->why));
+}
+
+static int
+add(void *owner, const struct store_lineage *row, struct fault *f)
+{
+	struct rows *to = owner;
+
+	if (to->r.rows_count == to->room) {
+		pb_size_t room = to->room == 0 ? 16 : 2 * to->room;
+		nacre_v1_LineageRow *grown =
+		    arena_get(&to->c->arena, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return fault_set(f, FAULT_LIMIT, "the tree is too big");
+		if (to->room > 0)
+			memcpy(grown, to->r.rows, to->room * sizeof(*grown));
+		to->r.rows = grown;
+		to->room = room;
+	}
+	tell(row, &to->c->arena, &to->r.rows[to->r.rows_count++]);
+	return 0;
+}
+
+/* Also of what is deleted: its rows stay. */
+int
+do_lineage(struct call *c, struct fault *f)
+{
+	const nacre_v1_GetLineageRequest *ask = c->ask;
+	struct rows to = { .c = c };
+	struct which *w = make(c);
+	struct store_lineage l;
+
+	if (ask->id != NULL && identity_is_id(span_str(ask->id))) {
+		if (store_lineage_by_id(c->g->store, ask->id, &c->arena, &l,
+			f) < 0)
+			return -1;
+		if (!(c->caller.who & CALL_ADMIN) &&
+		    strcmp(l.user, c->caller.text) != 0)
+			return fault_set(f, FAULT_NOT_FOUND,
+			    "sandbox not found");
+	} else {
+		if (which_open(c, ask->id, "id", w, f) < 0)
+			return -1;
+		l = *w->row;
+	}
+	if (store_lineage_tree(c->g->store, l.root, add, &to, f) < 0)
+		return -1;
+	return CALL_REPLY(c, nacre_v1_GetLineageReply, &to.r, f);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The line of starts of children: who is reserved waits here for its turn.
+ * It is in memory alone and made again from the rows after a restart.
+ */
+#ifndef GATEWAY_LINE_H
+#define GATEWAY_LINE_H
+
+#include "gateway/inner.h"
+#include "grant/grant.h"
+
+const struct grant_queue *line_queue(struct gateway *g);
+/* In the transaction that reserves; it leaves again if that is rolled back. */
+int line_join(struct gateway *g, const char *id, uint64_t tree,
+    struct grant_refusal *r) MUST_CHECK;
+/* After the commit: the row's state is so now; -1: there is no row. */
+void line_settle(struct gateway *g, const char *id, int state);
+/* Those that wait since before this gateway began. */
+int line_open(struct gateway *g, struct fault *f) MUST_CHECK;
+void line_close(struct gateway *g);
+
+#endif
