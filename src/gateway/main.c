@@ -287,9 +287,7 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;
 	if (record_open(g, f) < 0 || image_gone_open(g, f) < 0 ||
-	if (record_start(g, "gateway.start", f) < 0 ||
-	    image_gone_open(g, f) < 0 || line_open(g, f) < 0 ||
-	    fleet_open(g, f) < 0)
+	    line_open(g, f) < 0 || fleet_open(g, f) < 0)
 		return -1;
 	return write_pid(g, f);
 }
