@@ -32,6 +32,7 @@ struct exec {
 	bool raw;
 	bool in_ended;
 	bool exited;
+	bool unread; /* nobody reads what the command prints */
 	int exit_code;
 	char reason[64];
 	struct termios saved;
@@ -63,6 +64,7 @@ on_message(struct client_stream *s, struct span message)
 	}
 	if (out.len)
 		alive = fd_write_all(to, out.ptr, out.len, &s->fault) == 0;
+	x->unread = !alive && s->fault.sys == EPIPE;
 	arena_release(&x->arena);
 	return alive;
 }
@@ -290,6 +292,14 @@ say_reason(const struct exec *x, const char *program,
 			    rows[i].text);
 }
 
+/* As the command itself would in a pipe of the caller's. */
+static void
+end_by_pipe(void)
+{
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)raise(SIGPIPE);
+}
+
 int
 cmd_exec(struct cli *c, char **argv)
 {
@@ -324,6 +334,8 @@ cmd_exec(struct cli *c, char **argv)
 	loop_deferred_drop(x.client.loop, &x.in_file);
 	client_close(&x.client);
 	arena_release(&x.arena);
+	if (x.unread)
+		end_by_pipe();
 	if (rc != 0) {
 		(void)cli_fail(&f, x.client.hint);
 		return EXEC_FAILED;
