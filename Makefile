@@ -27,6 +27,8 @@ B     := $(BUILD)/$(MODE)
 DEPS  := build/deps
 KERNEL := build/kernel
 FUZZ_SECONDS ?= 30
+SOAK_SECONDS ?= 120
+SOAK_EXECS   ?= 10000
 
 # --- the architecture: a program is its first room's main.c and these rooms
 protocols := rpc http tls wire
@@ -258,7 +260,10 @@ demo: host-setup
 	$(sub) all e2e-programs
 	$(Q)$(test_env) tests/e2e/demo.sh
 bench: all e2e-programs
-	$(Q)$(test_env) tests/bench/run
+	$(Q)$(test_env) tests/bench/run $(SECTIONS)
+bench-soak: all e2e-programs
+	$(Q)$(test_env) SOAK_SECONDS=$(SOAK_SECONDS) tests/bench/soak
+	$(Q)$(test_env) EXECS=$(SOAK_EXECS) tools/run-tests tests/e2e/69-leak.sh
 bench-build reproduce deps-archive check-offline:
 	$(Q)tools/$@
 room: $(foreach f,host guest,$(call objs,$(f),$(call room_srcs,$(ROOM))))
@@ -297,6 +302,6 @@ clean:
 .DELETE_ON_ERROR:
 force:
 .SECONDARY:
-.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots fuzz cov analyze demo bench bench-build reproduce deps-archive check-offline \
+.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots fuzz cov analyze demo bench bench-soak bench-build reproduce deps-archive check-offline \
 	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup host-programs asan-programs test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
