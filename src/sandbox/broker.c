@@ -272,11 +272,15 @@ listener_ready(struct watch *w, unsigned events)
 }
 
 int
-broker_prepare(struct broker *b, const char *upper, struct fault *f)
+broker_prepare(struct broker *b, const char *upper, const char *image,
+    struct fault *f)
 {
 	b->eyes.upper = open(upper, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (b->eyes.upper < 0)
 		return fault_sys(f, "cannot open '%s'", upper);
+	b->eyes.image = open(image, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (b->eyes.image < 0)
+		return fault_sys(f, "cannot open '%s'", image);
 	return 0;
 }
 
@@ -329,5 +333,6 @@ broker_close(struct broker *b)
 	fd_close(&b->listener);
 	fd_close(&b->eyes.proc);
 	fd_close(&b->eyes.upper);
+	fd_close(&b->eyes.image);
 	b->sb = NULL;
 }

@@ -83,8 +83,8 @@ struct broker {
 };
 
 /* --- broker.c */
-/* While the union's parts are still mounted: hold on to the upper one. */
-int broker_prepare(struct broker *b, const char *upper,
+/* While the union's parts are still mounted: hold on to them. */
+int broker_prepare(struct broker *b, const char *upper, const char *image,
     struct fault *f) MUST_CHECK;
 /* Put the filter on this process and answer from now on. */
 int broker_open(struct broker *b, struct sandbox *sb,

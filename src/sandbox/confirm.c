@@ -94,7 +94,7 @@ confirm(struct sandbox *sb, const nacre_sandbox_v1_ConfirmRequest *q,
 	/* From here on half of it may have happened. */
 	sb->state = SANDBOX_BROKEN;
 	if (set_limits(sb, q, f) != 0 || jail_image(sb, f) != 0 ||
-	    broker_prepare(&sb->broker, "/up/u", f) != 0 ||
+	    broker_prepare(&sb->broker, "/up/u", "/low", f) != 0 ||
 	    root_build(sb, q, f) != 0 || root_furnish(q, f) != 0 ||
 	    jail_make(sb, q, f) != 0 || rights_reduce(f) != 0 ||
 	    broker_open(&sb->broker, sb, f) != 0 || answer_probes(sb, f) != 0 ||

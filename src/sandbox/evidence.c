@@ -148,25 +148,45 @@ judge_name(struct program *p, struct arena *a)
 	p->state = name.len > 0 ? PROGRAM_CHANGED : PROGRAM_UNREADABLE;
 }
 
+/* A file below the folder, by its path from the root; -1 with errno. */
+static int
+open_layer(int folder, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+
+	return (int)syscall(SYS_openat2, folder, path + 1, &how, sizeof(how));
+}
+
 /*
  * A file of the root that is not in the writable layer is the image's: the
  * union neither follows a rename of a folder nor copies without a trace
  * (redirect_dir and metacopy are off).
+ *
+ * It may be renamed while we look, where a folder of the agent's hides the
+ * image's. So it must be as the image's file is, whose last change the agent
+ * cannot give to a file of its own: no call sets that time.
  */
 static bool
-is_of_image(const struct eyes *eyes, const struct program *p, int file)
+is_of_image(const struct eyes *eyes, const struct program *p, int file,
+    const struct stat *st)
 {
-	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
 	struct statfs fs;
+	struct stat image;
 	with_fd in_upper = -1;
+	with_fd in_image = -1;
 
 	if (eyes->upper < 0 || p->state != PROGRAM_FILE ||
 	    fstatfs(file, &fs) != 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC)
 		return false;
-	in_upper = (int)syscall(SYS_openat2, eyes->upper, p->path + 1, &how,
-	    sizeof(how));
-	return in_upper < 0 && errno == ENOENT;
+	in_upper = open_layer(eyes->upper, p->path);
+	if (in_upper >= 0 || errno != ENOENT)
+		return false;
+	in_image = open_layer(eyes->image, p->path);
+	return in_image >= 0 && fstat(in_image, &image) == 0 &&
+	    S_ISREG(image.st_mode) && image.st_size == st->st_size &&
+	    image.st_ctim.tv_sec == st->st_ctim.tv_sec &&
+	    image.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
 }
 
 int
@@ -191,7 +211,7 @@ evidence_program(const struct eyes *eyes, pid_t pid, struct arena *a,
 	p->device = st.st_dev;
 	p->inode = st.st_ino;
 	judge_name(p, a);
-	p->in_image = is_of_image(eyes, p, place);
+	p->in_image = is_of_image(eyes, p, place, &st);
 	if (p->state != PROGRAM_FILE || p->in_image || !file)
 		return 0;
 	fd = openat(eyes->proc, exe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -55,6 +55,7 @@ struct program {
 struct eyes {
 	int proc;  /* folder of this pid namespace's /proc */
 	int upper; /* folder of the writable layer, -1: there is none */
+	int image; /* the image's own root, below that layer; else -1 */
 };
 
 struct ancestor {

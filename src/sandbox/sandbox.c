@@ -189,6 +189,7 @@ sandbox_main(int argc, char **argv)
 	log_start("sandbox", LOG_INFO);
 	sandbox.start.fd = -1;
 	sandbox.broker.eyes.upper = -1;
+	sandbox.broker.eyes.image = -1;
 	sandbox.image = -1;
 	sandbox.keeps_memory = true;
 	spare_init(&sandbox);

@@ -196,6 +196,7 @@ agents_setup(void **state)
 	agents.sandbox->state = SANDBOX_READY;
 	agents.sandbox->has_grant = true;
 	agents.sandbox->broker.eyes.upper = -1;
+	agents.sandbox->broker.eyes.image = -1;
 	digest_of(SPAN_LIT("token"), agents.sandbox->token);
 	buf_init(&agents.sandbox->confirm_reply, LIMIT_MESSAGE);
 	arena_init(&agents.holders_arena, SANDBOX_ARENA);
