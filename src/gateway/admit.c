@@ -61,7 +61,8 @@ admit_user(struct call *c, struct fault *f)
 static int
 admit_sandbox(struct call *c, struct fault *f)
 {
-	const struct grant_node self = {
+	struct store_sandbox row = { 0 };
+	struct grant_node self = {
 		.id = span_str(c->caller.sandbox_id),
 		.parent = GRANT_NOBODY,
 		.life = GRANT_RUNNING,
@@ -76,6 +77,10 @@ admit_sandbox(struct call *c, struct fault *f)
 	};
 	struct grant_refusal r;
 
+	if (store_sandbox_by_id(c->g->store, c->caller.sandbox_id, &c->arena,
+		&row, f) < 0)
+		return -1;
+	self.name = span_str(row.name);
 	if (grant_may_call(&ask, &c->caller.evidence, &rates, &r) < 0)
 		return refuse(c, &r, f);
 	return 0;
