@@ -12,9 +12,12 @@ WORK = tempfile.mkdtemp(prefix="nacre-bench.")
 os.environ.update(PATH=BIN + ":" + os.environ["PATH"], NACRE_GUEST=GUEST, NACRE_STATE=WORK + "/state")
 
 
-def nacre(*args, **kw):
-    kw.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run(["nacre", *args], check=True, stdout=subprocess.PIPE, **kw).stdout.decode()
+def nacre(*args):
+    """Its output; a failure ends the program with its words."""
+    p = subprocess.run(["nacre", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if p.returncode != 0:
+        raise SystemExit("nacre %s: exit code %d\n%s" % (" ".join(args), p.returncode, p.stderr.decode(errors="replace")))
+    return p.stdout.decode()
 
 
 def details(name):
