@@ -41,6 +41,7 @@ static const struct command commands[] = {
 	{ "sandbox", "exec", cmd_exec,
 	    "NAME [--workdir DIR] [--env K=V]... [--timeout SECONDS] [--tty] "
 	    "-- CMD..." },
+	{ "sandbox", "attach", cmd_attach, "NAME [--read-only]" },
 	{ "sandbox", "logs", cmd_logs, "NAME [-f] [-n LINES]" },
 	{ "sandbox", "console", cmd_console, "NAME" },
 	{ "sandbox", "cp", cmd_cp, "FROM TO   (one of them NAME:PATH)" },

@@ -76,6 +76,10 @@ int do_exec_decide(struct call *c, struct fault *f) MUST_CHECK;
 int do_exec_interactive_decide(struct call *c, struct fault *f) MUST_CHECK;
 void do_exec_answer(struct call *c);
 
+/* do_attach.c */
+int do_attach_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_attach_answer(struct call *c);
+
 /* do_files.c */
 int do_put_decide(struct call *c, struct fault *f) MUST_CHECK;
 void do_put_answer(struct call *c);

@@ -29,6 +29,7 @@ struct template;
 struct call;
 struct client;
 struct watcher;
+struct view;
 struct obituary;
 struct proof;
 struct stale;
@@ -122,6 +123,7 @@ struct gateway {
 	struct stale *stale;      /* stale.c */
 	struct timer crash;       /* crash.c */
 	struct watcher *watchers; /* watch.c */
+	struct view *views;       /* do_attach.c */
 	struct child trash;       /* trash.c: it empties */
 	bool trash_again;
 	unsigned imports;     /* do_image.c */

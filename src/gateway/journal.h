@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the main process of a sandbox said: a file of records in its folder,
- * in two segments of 512 KiB ("log", before it "log.1"), kept until delete
+ * in two segments of 1 MiB ("log", before it "log.1"), kept until delete
  * (PROTOCOL.md). Bytes are in the file, and survive this process, before they
  * are acknowledged to the supervisor.
  */
@@ -69,6 +69,14 @@ void journal_reader_release(struct journal_reader *r);
  */
 int journal_read(const struct gateway *g, struct journal_reader *r, bool finish,
     bool (*each)(void *owner, const struct journal_line *line), void *owner,
+    struct fault *f) MUST_CHECK;
+
+/*
+ * The same without lines: the bytes of each record that were not taken yet.
+ * `each` says how many it takes; 0 ends the walk.
+ */
+int journal_bytes(const struct gateway *g, struct journal_reader *r,
+    size_t (*each)(void *owner, const struct journal_record *rec), void *owner,
     struct fault *f) MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@ enum {
 	JOURNAL_MAGIC = 0x474f4c4e, /* "NLOG" */
 	JOURNAL_HEAD = 40,
 	JOURNAL_DATA = 64 << 10,
-	JOURNAL_SEGMENT = 512 << 10,
+	JOURNAL_SEGMENT = 1 << 20,
 };
 
 /* The numbers of a head; all zero when it is none. */

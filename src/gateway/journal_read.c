@@ -18,6 +18,7 @@ enum {
 
 struct output {
 	bool (*each)(void *owner, const struct journal_line *line);
+	size_t (*bytes)(void *owner, const struct journal_record *rec);
 	void *owner;
 };
 
@@ -97,6 +98,26 @@ use_record(struct journal_reader *r, const struct journal_record *rec,
 	return true;
 }
 
+/* The same without lines. */
+static bool
+use_bytes(struct journal_reader *r, const struct journal_record *rec,
+    const struct output *o)
+{
+	struct journal_record rest = *rec;
+
+	while (r->taken < rec->data.len) {
+		size_t n;
+
+		rest.data = span_from(rec->data, (size_t)r->taken);
+		rest.offset = rec->offset + r->taken;
+		n = o->bytes(o->owner, &rest);
+		if (n == 0)
+			return false;
+		r->taken += n;
+	}
+	return true;
+}
+
 /* All whole records of s, which begins at r->at; false: the receiver is
  * full. */
 static bool
@@ -106,7 +127,7 @@ use_window(struct journal_reader *r, struct span s, const struct output *o)
 	size_t used;
 
 	while (journal_parse(s, &rec, &used)) {
-		if (!use_record(r, &rec, o))
+		if (!(o->bytes ? use_bytes : use_record)(r, &rec, o))
 			return false;
 		s = span_from(s, used);
 		r->at += used;
@@ -244,5 +265,20 @@ journal_read(const struct gateway *g, struct journal_reader *r, bool finish,
 		if (r->line[i].text.len > 0 && !r->line[i].whole)
 			(void)tell(r, i == 1, &o);
 	}
+	return rc;
+}
+
+int
+journal_bytes(const struct gateway *g, struct journal_reader *r,
+    size_t (*each)(void *owner, const struct journal_record *rec), void *owner,
+    struct fault *f)
+{
+	const struct output o = { .bytes = each, .owner = owner };
+	struct segments s;
+	int rc = open_segments(g, r->id, &s, f);
+
+	if (rc == 0)
+		rc = read_from(r, &s, is_own(r, &s.first[1]) ? 1 : 0, &o, f);
+	close_segments(&s);
 	return rc;
 }

@@ -15,6 +15,7 @@
 #include "gateway/object.h"
 #include "gateway/open.h"
 #include "gateway/tail.h"
+#include "gateway/view.h"
 #include "gateway/watch.h"
 #include "proto/openshell_v1.pb.h"
 #include "wire/wire.h"
@@ -233,6 +234,7 @@ due(struct watcher *w)
 void
 watch_changed(struct gateway *g, const char *id)
 {
+	view_due(g, id);
 	for (struct watcher *w = g->watchers; w != NULL; w = w->next) {
 		if (strcmp(w->id, id) == 0) {
 			w->status_due = true;
@@ -244,6 +246,7 @@ watch_changed(struct gateway *g, const char *id)
 void
 watch_logs(struct gateway *g, const char *id)
 {
+	view_due(g, id);
 	for (struct watcher *w = g->watchers; w != NULL; w = w->next) {
 		if (w->logs && strcmp(w->id, id) == 0) {
 			w->logs_due = true;
@@ -277,6 +280,7 @@ keep_last(struct watcher *w, const struct store_sandbox *row)
 void
 watch_removed(struct gateway *g, const struct store_sandbox *row)
 {
+	view_due(g, row->id);
 	if (object_is_stillborn(row))
 		obituary_note(g, row);
 	for (struct watcher *w = g->watchers; w != NULL; w = w->next) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams that the gateway asks for with Down.open: the supervisor opens an
- * Attach call and names the id. Execs, puts and gets are beside.
+ * Attach call and names the id. Execs, puts and gets are beside, and the input
+ * of the main process.
  */
 #include <errno.h>
 #include <string.h>
@@ -114,6 +115,9 @@ attach_check(const struct supervisor *sv, const nacre_session_v1_Open *o,
 	if (sv->phase != PHASE_RUNNING)
 		return fault_set(f, FAULT_NOT_READY, "the sandbox is %s",
 		    sv->phase < PHASE_RUNNING ? "starting" : "ending");
+	if (sv->brake.is_on)
+		return fault_set(f, FAULT_BUSY, "the sandbox is frozen: %s",
+		    sv->brake.why.text);
 	return 0;
 }
 
@@ -125,6 +129,8 @@ attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
 		return -1;
 	if (o->which_kind == nacre_session_v1_Open_exec_tag)
 		return exec_open(sv, o->attach_id, &o->kind.exec, f);
+	if (o->which_kind == nacre_session_v1_Open_main_tag)
+		return attach_main(sv, o->attach_id, f);
 	if (o->which_kind != nacre_session_v1_Open_put_tag &&
 	    o->which_kind != nacre_session_v1_Open_get_tag)
 		return fault_set(f, FAULT_UNIMPLEMENTED, "stream is not known");

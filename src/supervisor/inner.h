@@ -7,7 +7,8 @@
  *   disks    mounts         box      client of the sandbox
  *   tunnel   to the gateway session  what it says    launch state table
  *   run      a process and its pipes mainlog         output of the main one
- *   attach   exec           put get  copies        memory of the machine
+ *   attach   streams         attach_main  input of the main process
+ *   put get  copies        memory of the machine
  *   files    what the agent may reach
  *   finish   stop and end            brake  the agent stands still
  *   door.h   what agents knock at: door, door_conn, door_serve
@@ -325,6 +326,11 @@ int attach_check(const struct supervisor *sv, const nacre_session_v1_Open *o,
     struct fault *f) MUST_CHECK;
 int attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
     struct fault *f) MUST_CHECK;
+/* attach_main.c: input, sizes and signals for the main process, from one
+ * stream at a time. */
+int attach_main(struct supervisor *sv, const char *id,
+    struct fault *f) MUST_CHECK;
+void attach_main_ended(struct supervisor *sv);
 /* Send one message on a call. */
 int attach_send(struct rpc_call *call, const nacre_session_v1_AttachUp *up,
     struct fault *f) MUST_CHECK;
@@ -386,7 +392,7 @@ struct supervisor {
 	struct run *runs[SUPERVISOR_RUNS]; /* execs */
 	struct run *spare;                 /* a call for the next one */
 	struct timer spare_due;
-	unsigned files;                    /* puts and gets that run */
+	unsigned files; /* puts and gets that run */
 	struct door door;
 	struct brake brake;
 	struct deferred early;

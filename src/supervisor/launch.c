@@ -140,6 +140,7 @@ static void
 main_ended(struct run *r)
 {
 	tell_main_exit(r->sv);
+	attach_main_ended(r->sv);
 	finish_check(r->sv);
 }
 
@@ -162,7 +163,9 @@ start_main(struct supervisor *sv)
 	sv->main->is_main = true;
 	sv->main->begun = main_begun;
 	sv->main->ended = main_ended;
-	run_input_end(sv->main);
+	/* A terminal waits for who attaches; a pipe has nobody to fill it. */
+	if (!sv->bundle.agent.tty)
+		run_input_end(sv->main);
 	if (run_start(sv->main, &sv->bundle.agent, 0, &f) != 0)
 		launch_failed(sv, "exec", &f);
 }

@@ -207,10 +207,7 @@ take_open(struct session *s, const nacre_session_v1_Open *o)
 	struct fault lost = { 0 };
 	char code[32];
 
-	if (s->sv->brake.is_on)
-		(void)fault_set(&f, FAULT_BUSY, "the sandbox is frozen: %s",
-		    s->sv->brake.why.text);
-	else if (attach_open(s->sv, o, &f) == 0)
+	if (attach_open(s->sv, o, &f) == 0)
 		return;
 	(void)text_copy(code, sizeof(code), span_str(fault_reason(f.code)));
 	up.which_kind = nacre_session_v1_Up_opened_tag;
