@@ -276,6 +276,7 @@ start(struct call *c, struct judgement *j, struct fault *f)
 	if (maximum_read(c->g, &c->arena, &j->maximum, f) < 0)
 		return -1;
 	memset(p, 0, sizeof(*p));
+	p->has_turn = true;
 	p->child = j->child;
 	p->above[PROOF_PARENT] = j->parent;
 	p->above[PROOF_MAXIMUM] = j->maximum.is_set ? &j->maximum.policy : NULL;

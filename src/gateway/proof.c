@@ -5,7 +5,7 @@
  *	g->proofs -> a -> b -> c -> d | e -> f        slice of a, then
  *	g->proofs -> b -> c -> d -> a | e -> f
  *
- * The others hold no memory of a prover yet. Nothing here reads a clock.
+ * The others hold no memory yet. Nothing here reads a clock.
  */
 #include "gateway/proof.h"
 
@@ -117,7 +117,8 @@ proof_begin(struct gateway *g, struct proof *p, struct fault *f)
 	p->steps = 0;
 	p->result = (struct prover_result){ .verdict = PROVER_WITHIN };
 	p->queued = true;
-	put_at(g, p, g->proofs_n++);
+	put_at(g, p, p->has_turn ? PROOF_TURNS - 1 : g->proofs_n);
+	g->proofs_n++;
 	g->prove.run = on_turn;
 	loop_later(g->loop, &g->prove);
 	return 0;

@@ -12,7 +12,7 @@
 #include "prover/prover.h"
 
 enum {
-	PROOF_TURNS = 8, /* that hold memory (PROVER_ARENA) at once, */
+	PROOF_TURNS = 8, /* that hold memory at once: policies, a prover; */
 	PROOF_MOST = 64, /* and with those that wait for a turn */
 };
 
@@ -31,6 +31,7 @@ struct proof {
 	struct arena *arena;
 	void (*done)(struct proof *p); /* later, never from proof_begin() */
 	void *owner;
+	bool has_turn; /* its owner waited for one, and holds memory since */
 	/* out: WITHIN, or the first link that is not */
 	struct prover_result result;
 	enum proof_link link;
@@ -44,7 +45,8 @@ struct proof {
 
 /*
  * BUSY when too many wait. One without a link is a turn: done is told when it
- * comes, and may do as much as a slice does (read a policy).
+ * comes, and may do as much as a slice does (read a policy). What it begins
+ * then, with has_turn, goes on in that turn: no other one comes before.
  */
 int proof_begin(struct gateway *g, struct proof *p, struct fault *f) MUST_CHECK;
 /* It is not wanted any more; fine when it is done. */

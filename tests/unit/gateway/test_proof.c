@@ -198,6 +198,64 @@ short_ones_do_not_wait_for_long_ones(void **state)
 	assert_true(b.proof.steps == a.proof.steps && b.proof.steps > 0);
 }
 
+/* As a call: a turn first, then what it reads is held to its verdict. */
+struct reader {
+	struct proof proof;
+	const struct policy *child;
+	const struct policy *maximum;
+};
+static unsigned holding;
+static unsigned holding_most;
+
+static void
+on_verdict(struct proof *p)
+{
+	(void)p;
+	holding--;
+}
+
+static void
+on_reader_turn(struct proof *p)
+{
+	struct reader *r = p->owner;
+	struct fault f = { 0 };
+
+	if (++holding > holding_most)
+		holding_most = holding;
+	memset(p, 0, sizeof(*p));
+	p->child = r->child;
+	p->above[PROOF_MAXIMUM] = r->maximum;
+	p->arena = &arena;
+	p->done = on_verdict;
+	p->owner = r;
+	p->has_turn = true;
+	assert_int_equal(proof_begin(&gateway, p, &f), 0);
+}
+
+static void
+no_more_than_have_a_turn_hold_memory(void **state)
+{
+	const struct policy *easy = read_policy(API(GET("/v1/x")));
+	const struct policy *hard = hard_policy();
+	static struct reader all[PROOF_MOST];
+	struct fault f = { 0 };
+
+	(void)state;
+	holding_most = 0;
+	for (size_t i = 0; i < NELEM(all); i++) {
+		memset(&all[i], 0, sizeof(all[i]));
+		all[i].child = i < 2 ? hard : easy;
+		all[i].maximum = easy;
+		all[i].proof.done = on_reader_turn;
+		all[i].proof.owner = &all[i];
+		assert_int_equal(proof_begin(&gateway, &all[i].proof, &f), 0);
+	}
+	(void)run();
+	assert_int_equal(holding, 0);
+	assert_true(holding_most > 1);
+	assert_true(holding_most <= PROOF_TURNS);
+}
+
 static void
 a_dropped_one_is_never_told(void **state)
 {
@@ -309,6 +367,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(the_first_link_that_fails_is_named),
 		EACH(short_ones_do_not_wait_for_long_ones),
+		EACH(no_more_than_have_a_turn_hold_memory),
 		EACH(a_dropped_one_is_never_told),
 		EACH(too_many_are_busy),
 		EACH(a_result_is_told_by_its_parts_and_in_a_line),
