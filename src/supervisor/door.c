@@ -156,11 +156,12 @@ looked(void *owner, const struct fault *why, struct span m)
 	struct arena a;
 
 	arena_init(&a, SUPERVISOR_ARENA);
-	/* What could not be seen counts as another's. */
+	/* What could not be seen counts as another's; a connection without a
+	 * holder is on its way from one process to another. */
 	c->caller.is_shared = true;
 	if (f.code == FAULT_NONE &&
 	    WIRE_DECODE(nacre_sandbox_v1_HoldersReply, &r, m, &a, &f) == 0) {
-		c->caller.is_shared = r.cut;
+		c->caller.is_shared = r.cut || r.holders_count == 0;
 		for (size_t i = 0; i < r.holders_count; i++)
 			if (!is_caller(&c->caller, &r.holders[i].program))
 				c->caller.is_shared = true;
