@@ -360,7 +360,7 @@ bad_requests_are_named(void **state)
 	static char no_value[] = "x";
 	static char relative[] = "tmp";
 	char *none[] = { empty };
-	char *many[LIMIT_ARGS + 1];
+	char *many[LIMIT_EXEC_ARGS + 1];
 
 	(void)state;
 	q.argv_count = 0;
