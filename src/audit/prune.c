@@ -87,7 +87,7 @@ audit_prune(struct store *s, const struct tls_key *key,
 		return 0;
 	p.edge.kind = AUDIT_PRUNED;
 	p.edge.time_ms = clock_wall_ms();
-	if (store_audit_prune(s, p.edge.row, f) < 0 ||
+	if (store_audit_prune(s, from, p.edge.row, f) < 0 ||
 	    audit_sign(s, key, &p.edge, f) < 0)
 		return -1;
 	*row = p.edge.row;

@@ -4,6 +4,8 @@
  * whose gateway ends waits for the next one and goes on behind the last row
  * that it has printed.
  */
+#include <sys/inotify.h>
+
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 
 enum {
 	LINE = 256 << 10,
-	AGAIN_MS = 200,
+	AGAIN_MS = 1000,         /* should the folder tell nothing */
 	PATIENCE_MS = 60 * 1000, /* for a gateway that is started anew */
 };
 
@@ -161,37 +163,63 @@ follow_once(struct client *cl, struct lines *l,
 	return -1;
 }
 
-/* The next gateway on that socket, within a minute. */
+/* Tells that something has come into the state folder: a socket, maybe. */
 static int
-open_again(struct client *cl, struct cli *c, struct fault *f)
+watch_state(const struct cli *c, struct fault *f)
 {
-	int64_t until = clock_mono_ms() + PATIENCE_MS;
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
-	for (;;) {
-		fault_clear(f);
-		if (client_open(cl, c, f) == 0)
-			return 0;
-		client_close(cl);
-		if (f->code != FAULT_NOT_READY || clock_mono_ms() >= until)
-			return -1;
-		(void)poll(NULL, 0, AGAIN_MS);
+	if (fd < 0 ||
+	    inotify_add_watch(fd, c->state, IN_CREATE | IN_MOVED_TO) < 0) {
+		fault_sys(f, "cannot watch '%s'", c->state);
+		fd_close(&fd);
+		return -1;
 	}
+	return fd;
+}
+
+static void
+wait_for_state(int watch)
+{
+	struct pollfd p = { .fd = watch, .events = POLLIN };
+	char events[4096];
+
+	if (poll(&p, 1, AGAIN_MS) > 0)
+		(void)!read(watch, events, sizeof(events));
+}
+
+/* Is it the end of a gateway, behind which another may come? */
+static bool
+may_come_again(const struct fault *f, int64_t *until)
+{
+	if (f->code == FAULT_LOST)
+		*until = clock_mono_ms() + PATIENCE_MS;
+	return (f->code == FAULT_LOST || f->code == FAULT_BUSY ||
+		   f->code == FAULT_NOT_READY) &&
+	    clock_mono_ms() < *until;
 }
 
 static int
 follow(struct client *cl, struct lines *l, nacre_v1_FollowAuditRequest *ask,
     struct fault *f)
 {
+	with_fd watch = watch_state(l->c, f);
+	int64_t until = 0;
+
+	if (watch < 0)
+		return -1;
 	for (;;) {
-		if (follow_once(cl, l, ask, f) == 0)
+		if (cl->loop != NULL && follow_once(cl, l, ask, f) == 0)
 			return 0;
-		if (f->code != FAULT_LOST)
+		if (!may_come_again(f, &until))
 			return -1;
 		client_close(cl);
-		if (open_again(cl, l->c, f) != 0)
-			return -1;
 		if (l->row > 0)
 			ask->after = l->row;
+		wait_for_state(watch);
+		fault_clear(f);
+		if (client_open(cl, l->c, f) != 0)
+			client_close(cl);
 	}
 }
 

@@ -32,14 +32,15 @@ parse_ago(struct span s, int64_t *ms)
 }
 
 static bool
-two(const char **p, unsigned most, char end, int *out)
+two(const char **p, int most, char end, int *out)
 {
-	uint64_t n;
+	int tens = (*p)[0] - '0';
+	int ones = (*p)[1] - '0';
 
-	if (!num_parse(span_of(*p, 2), most, &n) ||
-	    (end != '\0' && (*p)[2] != end))
+	if (tens < 0 || tens > 9 || ones < 0 || ones > 9 ||
+	    tens * 10 + ones > most || (end != '\0' && (*p)[2] != end))
 		return false;
-	*out = (int)n;
+	*out = tens * 10 + ones;
 	*p += end == '\0' ? 2 : 3;
 	return true;
 }

@@ -149,26 +149,6 @@ call_resume(struct call *c)
 }
 
 /* The effect's writes and their row of the record are one: both or none. */
-static int
-record(struct call *c, struct fault *f)
-{
-	const struct audit_row row = {
-		.time_ms = clock_wall_ms(),
-		.caller = c->caller.text,
-		.program = c->caller.program,
-		.verb = c->method->verb,
-		.sandbox_id = c->sandbox_id,
-		.sandbox = c->sandbox,
-		.verdict = audit_verdict_of(&c->fault),
-		.reason = c->fault.code == FAULT_NONE
-		    ? ""
-		    : fault_reason(c->fault.code),
-		.detail = (const char *)buf_ptr(&c->detail),
-	};
-
-	return audit_append(c->g->store, &row, f);
-}
-
 static enum call_result
 phase_effect(struct call *c)
 {
@@ -185,7 +165,7 @@ phase_effect(struct call *c)
 	}
 	if (!writes)
 		return CALL_NEXT;
-	if (record(c, &c->fault) < 0) {
+	if (record_call(c, &c->fault) < 0) {
 		store_back(c->g->store);
 		return refuse(c);
 	}
@@ -214,7 +194,7 @@ phase_audit(struct call *c)
 	if (is_refused)
 		call_note(c, "%s%s", c->detail.len > 0 ? ": " : "",
 		    c->fault.text);
-	if (record(c, &f) < 0) {
+	if (record_call(c, &f) < 0) {
 		log_warn(&f, "cannot record a call of %s", c->method->verb);
 		if (!is_refused)
 			c->fault = f;

@@ -119,6 +119,7 @@ struct call {
 	/* for the record */
 	char sandbox_id[LIMIT_ID + 1];
 	char sandbox[LIMIT_NAME + 1];
+	char request_id[65];
 	struct buf detail; /* text */
 	/* between the phases, and after them */
 	void *work;

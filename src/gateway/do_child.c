@@ -11,6 +11,7 @@
 #include "gateway/do.h"
 #include "gateway/fleet.h"
 #include "gateway/line.h"
+#include "gateway/note.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
@@ -29,26 +30,18 @@ is_sandbox(const struct call *c)
 static void
 note_ask(struct call *c, const struct grant_create *ask)
 {
-	char text[AUDIT_ARGV] = "";
-	size_t at = 0;
+	struct note n;
 
-	call_note(c, "%s", ask->kind == GRANT_TOOL ? "tool" : "agent");
-	for (size_t i = 0; i < ask->command_n; i++) {
-		char one[AUDIT_ARGV];
-
-		text_escape(ask->command[i], one, sizeof(one));
-		if (!text_fmt(text + at, sizeof(text) - at, " %s", one))
-			break;
-		at = strlen(text);
-	}
-	call_note(c, "%s", text);
+	note_init(&n);
+	for (size_t i = 0; i < ask->command_n; i++)
+		note_word(&n, ask->command[i]);
+	call_note(c, "%s %s", ask->kind == GRANT_TOOL ? "tool" : "agent",
+	    n.text);
 	for (size_t i = 0; i < ask->environment_n; i++)
-		call_note(c, "%s%.*s", i == 0 ? "; env " : ",",
-		    (int)ask->environment[i].name.len,
-		    (const char *)ask->environment[i].name.ptr);
+		note_name(c, i, ask->environment[i].name);
 	if (ask->has_request_id)
-		call_note(c, "; request_id %.*s", (int)ask->request_id.len,
-		    (const char *)ask->request_id.ptr);
+		(void)text_copy(c->request_id, sizeof(c->request_id),
+		    ask->request_id);
 }
 
 int

@@ -10,6 +10,7 @@
 #include "gateway/do.h"
 #include "gateway/fleet.h"
 #include "gateway/judge.h"
+#include "gateway/note.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
@@ -252,6 +253,23 @@ create_turn(struct call *c, struct fault *f)
 	return judge(c, &k->judgement, f);
 }
 
+static void
+note_ask(struct call *c, const openshell_v1_SandboxSpec *s)
+{
+	const openshell_v1_SandboxTemplate *t = &s->template;
+	struct note n;
+	size_t names = 0;
+
+	note_init(&n);
+	for (pb_size_t i = 0; i < s->command_count; i++)
+		note_word(&n, span_str(s->command[i]));
+	call_note(c, "command %s", n.text);
+	for (pb_size_t i = 0; i < t->environment_count; i++)
+		note_name(c, names++, span_str(t->environment[i].key));
+	for (pb_size_t i = 0; i < s->environment_count; i++)
+		note_name(c, names++, span_str(s->environment[i].key));
+}
+
 int
 do_create_decide(struct call *c, struct fault *f)
 {
@@ -260,13 +278,14 @@ do_create_decide(struct call *c, struct fault *f)
 
 	BUG_IF(k == NULL);
 	c->work = k;
+	note_ask(c, &ask->spec);
 	if (check_workspace(ask->workspace, f) < 0 ||
 	    set_name(c, ask, &k->row, f) < 0 || check_spec(ask, f) < 0 ||
 	    set_image(c, ask->spec.template.image, &k->scene.info, &k->row, f) <
 		0 ||
 	    set_size(&ask->spec.template, &k->row, f) < 0)
 		return -1;
-	call_note(c, "image %s, %u cpus, %u MiB", k->row.image, k->row.cpus,
+	call_note(c, "; image %s, %u cpus, %u MiB", k->row.image, k->row.cpus,
 	    k->row.memory_mib);
 	if (check_room(c, &k->row, f) < 0)
 		return -1;

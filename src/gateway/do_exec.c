@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gateway/do.h"
+#include "gateway/note.h"
 #include "gateway/open.h"
 #include "gateway/pipe.h"
 #include "gateway/plan.h"
@@ -36,22 +37,14 @@ pairs_of(const openshell_v1_ExecSandboxRequest *ask)
 static void
 note_command(struct call *c, const openshell_v1_ExecSandboxRequest *ask)
 {
-	char text[AUDIT_ARGV] = "";
-	size_t at = 0;
+	struct note n;
 
-	for (pb_size_t i = 0; i < ask->command_count; i++) {
-		char one[AUDIT_ARGV];
-
-		text_escape(span_str(ask->command[i]), one, sizeof(one));
-		if (!text_fmt(text + at, sizeof(text) - at, "%s%s",
-			i > 0 ? " " : "", one))
-			break;
-		at = strlen(text);
-	}
-	call_note(c, "%s", text);
+	note_init(&n);
+	for (pb_size_t i = 0; i < ask->command_count; i++)
+		note_word(&n, span_str(ask->command[i]));
+	call_note(c, "%s", n.text);
 	for (pb_size_t i = 0; i < ask->environment_count; i++)
-		call_note(c, "%s%s", i == 0 ? "; env " : ",",
-		    ask->environment[i].key);
+		note_name(c, i, span_str(ask->environment[i].key));
 }
 
 /* The kernel's numbers have 16 bits; 0 means that it is not known. */

@@ -6,8 +6,7 @@
 #ifndef GATEWAY_RECORD_H
 #define GATEWAY_RECORD_H
 
-#include "audit/audit.h"
-#include "gateway/inner.h"
+#include "gateway/call.h"
 
 struct _nacre_v1_AuditRow;
 struct _nacre_v1_AuditCheckpoint;
@@ -19,6 +18,9 @@ void record_close(struct gateway *g);
 /* Before and after the commit of a tick. */
 void record_seal(struct gateway *g);
 void record_committed(struct gateway *g);
+
+/* The row of a call as it stands, in the open transaction. */
+int record_call(struct call *c, struct fault *f) MUST_CHECK;
 
 /* As messages, in the arena. LIMIT when that is spent. */
 int record_row(const struct store_audit *row, struct arena *a,

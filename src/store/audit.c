@@ -164,15 +164,16 @@ store_audit_bytes(struct store *s, uint64_t after, uint64_t to, uint64_t *bytes,
 }
 
 int
-store_audit_prune(struct store *s, uint64_t row, struct fault *f)
+store_audit_prune(struct store *s, uint64_t after, uint64_t to, struct fault *f)
 {
 	sqlite3_stmt *rows = store_use(s, STORE_AUDIT_DELETE);
 	sqlite3_stmt *points = store_use(s, STORE_CHECKPOINT_DELETE);
 
 	if (store_begin(s, f) < 0)
 		return -1;
-	store_bind_int(rows, 1, (int64_t)row);
-	store_bind_int(points, 1, (int64_t)row);
+	store_bind_int(rows, 1, (int64_t)after);
+	store_bind_int(rows, 2, (int64_t)to);
+	store_bind_int(points, 1, (int64_t)to);
 	if (store_done(s, rows, "prune the record", f) < 0)
 		return -1;
 	return store_done(s, points, "prune the checkpoints", f);

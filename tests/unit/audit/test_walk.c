@@ -418,8 +418,11 @@ a_pruned_chain_goes_on(void **state)
 	/* Rows that were pruned do not come back, nor more of them go. */
 	strike(COPY("1000", "990"));
 	finds(AUDIT_INSERTED, 990);
-	strike("delete from audit where row = 990 or row = 1000");
-	finds(AUDIT_MISSING, 1000);
+	append(1200);
+	assert_int_equal(prune(INT64_MAX, UINT64_MAX), 2999);
+	finds(AUDIT_INSERTED, 990);
+	strike("delete from audit where row = 990 or row = 3000");
+	finds(AUDIT_MISSING, 3000);
 	strike("delete from checkpoints where kind = 4");
 	finds(AUDIT_MISSING, 1);
 }
