@@ -262,8 +262,8 @@ int store_audit_first(struct store *s, uint64_t *row, bool *found,
 /* Bytes that the rows of (after, to] stand for. */
 int store_audit_bytes(struct store *s, uint64_t after, uint64_t to,
     uint64_t *bytes, struct fault *f) MUST_CHECK;
-/* The rows up to that one and the checkpoints before it are gone. */
-int store_audit_prune(struct store *s, uint64_t row,
+/* The rows of (after, to] and the checkpoints before the last of them go. */
+int store_audit_prune(struct store *s, uint64_t after, uint64_t to,
     struct fault *f) MUST_CHECK;
 
 /* Signed points of the chain; what they mean is the business of audit/. */
