@@ -68,6 +68,7 @@ unlink_attach(struct attach *a)
 		a->vm->attaches = a->next;
 	if (a->next != NULL)
 		a->next->prev = a->prev;
+	a->vm->used_ms = clock_mono_ms();
 	loop_timer_clear(&a->timer);
 }
 

@@ -13,6 +13,9 @@ struct await {
 	struct call *call;
 	char id[LIMIT_ID + 1];
 	bool for_rest;
+	const struct pb_msgdesc_s *fields;
+	const void *message;         /* of a rest; NULL: what is so then */
+	void (*run)(struct call *c); /* of a start; NULL: that is the answer */
 	struct timer timer;
 	struct deferred held;
 	struct await *next;
@@ -135,7 +138,7 @@ reply_kept(struct await *w)
 	struct fault f = { 0 };
 
 	forget(w);
-	if (rpc_send(c->rpc, buf_span(&c->answer), &f) < 0)
+	if (call_send(c, w->fields, w->message, &f) < 0)
 		call_finish(c, &f);
 	else
 		call_finish(c, NULL);
@@ -147,7 +150,7 @@ look_for_rest(struct await *w, const struct store_lineage *l)
 	if (l->is_there && l->state != STATE_STOPPED &&
 	    l->state != STATE_FAILED && l->state != STATE_OVER)
 		return;
-	if (w->call->answer.len > 0) {
+	if (w->message != NULL) {
 		if (!l->is_there)
 			reply_kept(w);
 		return;
@@ -164,6 +167,33 @@ is_under_way(const struct store_lineage *l)
 }
 
 static void
+go_on(struct await *w)
+{
+	void (*run)(struct call * c) = w->run;
+	struct call *c = w->call;
+
+	forget(w);
+	run(c);
+}
+
+/* A start again that did not come to anything, or takes too long. */
+static void
+not_running(struct await *w, const struct store_lineage *l)
+{
+	enum state s = l->is_there ? (enum state)l->state : STATE_REMOVED;
+	struct call *c = w->call;
+	nacre_v1_Refusal *more = refusal_of(c);
+	struct fault f = { 0 };
+
+	if (more != NULL)
+		more->state = arena_str(&c->arena, span_str(state_name(s)));
+	fault_set(&f, FAULT_NOT_READY, "sandbox '%s' is %s", l->name,
+	    state_name(s));
+	forget(w);
+	call_finish(c, &f);
+}
+
+static void
 look(struct await *w, bool is_late)
 {
 	struct call *c = w->call;
@@ -177,6 +207,10 @@ look(struct await *w, bool is_late)
 		look_for_rest(w, &l);
 	} else if (!l.is_there && !l.began) {
 		never_ran(w, &l);
+	} else if (w->run != NULL && l.is_there && l.state == STATE_RUNNING) {
+		go_on(w);
+	} else if (w->run != NULL && (is_late || !is_under_way(&l))) {
+		not_running(w, &l);
 	} else if (is_late || !is_under_way(&l)) {
 		reply(w, &l);
 	}
@@ -257,10 +291,23 @@ await_start(struct call *c, int64_t wait_ms)
 }
 
 void
-await_rest(struct call *c)
+await_running(struct call *c, void (*run)(struct call *c))
+{
+	struct await *w = begin(c);
+
+	w->run = run;
+	loop_timer_set(c->g->loop, &w->timer, GRANT_WAIT_MS);
+	look(w, false);
+}
+
+void
+await_rest(struct call *c, const struct pb_msgdesc_s *fields,
+    const void *message)
 {
 	struct await *w = begin(c);
 
 	w->for_rest = true;
+	w->fields = fields;
+	w->message = message;
 	look(w, false);
 }

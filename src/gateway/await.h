@@ -11,9 +11,13 @@
 
 /* An answer: take c over for the sandbox of c->sandbox_id. */
 void await_start(struct call *c, int64_t wait_ms);
-/* Likewise until it is at rest or gone; then c->answer leaves, or, where that
- * is empty, what is said of it then. Who leaves changes nothing. */
-void await_rest(struct call *c);
+/* The same, and go on with run when it runs; then c is run's. */
+void await_running(struct call *c, void (*run)(struct call *c));
+/* Until it is at rest or gone; then the message leaves, or, where that is
+ * NULL, what is said of it then. Who leaves changes nothing. */
+struct pb_msgdesc_s;
+void await_rest(struct call *c, const struct pb_msgdesc_s *fields,
+    const void *message);
 /* Its row was changed or removed in this tick. */
 void await_changed(struct gateway *g, const char *id);
 /* What is said of a sandbox, there or gone, in c's arena. */

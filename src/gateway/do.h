@@ -22,6 +22,15 @@ int do_child_decide(struct call *c, struct fault *f) MUST_CHECK;
 int do_child(struct call *c, struct fault *f) MUST_CHECK;
 void do_child_answer(struct call *c);
 
+/* do_child_exec.c */
+int do_child_exec_decide(struct call *c, struct fault *f) MUST_CHECK;
+int do_child_exec(struct call *c, struct fault *f) MUST_CHECK;
+void do_child_exec_answer(struct call *c);
+
+/* do_child_file.c */
+int do_child_file_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_child_file_answer(struct call *c);
+
 /* do_kin.c */
 int do_child_get(struct call *c, struct fault *f) MUST_CHECK;
 int do_child_list(struct call *c, struct fault *f) MUST_CHECK;

@@ -14,6 +14,7 @@
 #include "gateway/open.h"
 #include "gateway/plan.h"
 #include "gateway/refusal.h"
+#include "gateway/restart.h"
 #include "gateway/sandbox.h"
 #include "proto/openshell_v1.pb.h"
 #include "wire/wire.h"
@@ -25,6 +26,8 @@ struct write {
 	uint32_t gid;
 	struct policy old;
 	struct policy policy;
+	struct policy above; /* its parent's, of a child */
+	bool is_child;
 	struct scene scene;
 	struct judgement judgement;
 };
@@ -162,6 +165,10 @@ config_turn(struct call *c, struct fault *f)
 	w->judgement.child = &w->policy;
 	w->judgement.scene = &w->scene;
 	w->judgement.then = config_judged;
+	if (restart_above(c, w->id, &w->above, &w->is_child, f) < 0)
+		return -1;
+	if (w->is_child)
+		w->judgement.parent = &w->above;
 	return judge(c, &w->judgement, f);
 }
 

@@ -133,19 +133,21 @@ do_child_stop(struct call *c, struct fault *f)
 void
 do_child_stop_answer(struct call *c)
 {
-	await_rest(c);
+	await_rest(c, NULL, NULL);
 }
 
 /* Ids, children first: the order in which they go. */
 static int
-tell_deleted(struct call *c, struct fault *f)
+list_deleted(struct call *c, struct fault *f)
 {
-	nacre_v1_DeleteChildReply r = nacre_v1_DeleteChildReply_init_zero;
+	nacre_v1_DeleteChildReply *r = arena_get(&c->arena, sizeof(*r));
 	const struct which *w = c->work;
 	const struct grant_tree *t = &w->tree.t;
 
-	r.deleted = arena_get(&c->arena, t->n * sizeof(*r.deleted));
-	if (r.deleted == NULL)
+	c->work = r;
+	if (r == NULL ||
+	    (r->deleted = arena_get(&c->arena, t->n * sizeof(*r->deleted))) ==
+		NULL)
 		return fault_set(f, FAULT_LIMIT, "the tree is too big");
 	for (uint32_t level = GRANT_LEVELS; level-- > 0;)
 		for (uint32_t i = 0; i < t->n; i++) {
@@ -154,10 +156,10 @@ tell_deleted(struct call *c, struct fault *f)
 
 			if (depth == level &&
 			    (i == w->node || grant_is_below(t, i, w->node)))
-				r.deleted[r.deleted_count++] = arena_str(
+				r->deleted[r->deleted_count++] = arena_str(
 				    &c->arena, span_str(w->tree.row[i].id));
 		}
-	return CALL_REPLY(c, nacre_v1_DeleteChildReply, &r, f);
+	return 0;
 }
 
 int
@@ -167,13 +169,13 @@ do_child_delete(struct call *c, struct fault *f)
 
 	if (move(c, ask->id, EVENT_DELETE, f) < 0)
 		return -1;
-	return tell_deleted(c, f);
+	return list_deleted(c, f);
 }
 
 void
 do_child_delete_answer(struct call *c)
 {
-	await_rest(c);
+	await_rest(c, nacre_v1_DeleteChildReply_fields, c->work);
 }
 
 /* --- lineage */

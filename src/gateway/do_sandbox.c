@@ -10,6 +10,7 @@
 #include "gateway/object.h"
 #include "gateway/open.h"
 #include "gateway/plan.h"
+#include "gateway/restart.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
 #include "gateway/watch.h"
@@ -123,6 +124,8 @@ do_stop(struct call *c, struct fault *f)
 struct start {
 	struct store_sandbox row;
 	struct policy policy;
+	struct policy above;
+	bool is_child;
 	struct scene scene;
 	struct judgement judgement;
 };
@@ -149,8 +152,11 @@ start_turn(struct call *c, struct fault *f)
 	if (sandbox_plan(row, &c->arena, &plan, f) < 0 ||
 	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &s->policy,
 		f) < 0 ||
+	    restart_above(c, row->id, &s->above, &s->is_child, f) < 0 ||
 	    scene_of_sandbox(c->g, row, &c->arena, &s->scene, f) < 0)
 		return -1;
+	if (s->is_child)
+		s->judgement.parent = &s->above;
 	return judge(c, &s->judgement, f);
 }
 
@@ -217,12 +223,17 @@ do_start(struct call *c, struct fault *f)
 		c->hint = "stop another sandbox first";
 		return -1;
 	}
+	if (state_step((enum state)row.state, EVENT_START).verdict ==
+		VERDICT_MOVE &&
+	    restart_take(c, row.id, f) < 0)
+		return -1;
 	if (sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f) < 0)
 		return -1;
 	if (verdict == VERDICT_MOVE) {
 		if (still_judged(c, &row, f) < 0 || mark_judged(c, &row, f) < 0)
 			return -1;
-		fleet_reserve(c->g, &row);
+		if (row.state == STATE_STARTING) /* a child waits its turn */
+			fleet_reserve(c->g, &row);
 		if (store_sandbox_update(c->g->store, &row, f) < 0)
 			return -1;
 	}

@@ -29,6 +29,7 @@
 #include "digest/digest.h"
 #include "gateway/call.h"
 #include "gateway/fleet.h"
+#include "gateway/idle.h"
 #include "gateway/image_gone.h"
 #include "gateway/line.h"
 #include "gateway/mcp.h"
@@ -305,6 +306,7 @@ serve(struct gateway *g)
 	}
 	log_info("listening on %s", g->socket);
 	stale_begin(g);
+	idle_open(g);
 	if (g->ready_fd >= 0 && fd_write_all(g->ready_fd, "1", 1, &f) < 0)
 		log_warn(&f, "nobody waits for the gateway");
 	fd_close(&g->ready_fd);
@@ -325,6 +327,7 @@ close_gateway(struct gateway *g)
 		(void)unlink(path);
 	obituary_close(g);
 	stale_close(g);
+	idle_close(g);
 	line_close(g);
 	tree_close(g);
 	store_close(g->store);

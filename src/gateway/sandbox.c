@@ -163,6 +163,8 @@ sandbox_move(struct gateway *g, struct store_sandbox *row,
 static const char *
 verb_of(enum state_event event, uint32_t state)
 {
+	if (event == EVENT_STOP)
+		return "sandbox.stop";
 	if (event == EVENT_READY)
 		return "sandbox.ready";
 	if (event == EVENT_EXIT)
@@ -319,7 +321,7 @@ settle_without_machine(struct gateway *g, struct store_sandbox *row)
 	case STATE_DELETING:
 		finish_delete(g, row);
 		return;
-	case STATE_RESERVED: /* line_settle() has seen to it */
+	case STATE_RESERVED:
 	case STATE_STOPPED:
 	case STATE_FAILED:
 	case STATE_OVER:
@@ -365,6 +367,8 @@ settle(struct gateway *g, struct store_sandbox *row)
 	bool gentle;
 
 	line_settle(g, row->id, (int)row->state);
+	if (row->state == STATE_RESERVED)
+		return; /* its turn may have come just now: the row is old */
 	if (kin_holds(g, row, &gentle))
 		return; /* leaves first; kin_wake() comes back to it */
 	vm = vm_find(g, row->machine);

@@ -58,6 +58,7 @@ struct vm {
 	struct session *sessions; /* all tunnels that are open */
 	struct session *session;  /* the accepted one; may be NULL */
 	struct attach *attaches;
+	int64_t used_ms; /* mono: last stream into it began or ended; 0: none */
 	struct arrival *spare;  /* attach.c: a stream for the next exec */
 	struct journal journal; /* of the launch */
 	struct vm_word ready;
