@@ -81,25 +81,37 @@ timed_out(struct timer *t)
 }
 
 static void
-answer(struct exec *e, uint64_t tag)
+say(struct rpc_call *c, const struct ledger_answer *a)
 {
 	nacre_sandbox_v1_ExecReply r = nacre_sandbox_v1_ExecReply_init_zero;
 	char stage[16] = "";
 
-	r.tag = tag;
-	r.pid = e->first_pid;
-	r.error = e->has_failed ? e->said.error : 0;
-	if (r.error && (size_t)e->said.stage < NELEM(stage_words))
+	r.tag = a->tag;
+	r.pid = a->pid;
+	r.error = a->error;
+	if (r.error && (size_t)a->stage < NELEM(stage_words))
 		(void)text_copy(stage, sizeof(stage),
-		    span_str(stage_words[e->said.stage]));
+		    span_str(stage_words[a->stage]));
 	r.stage = stage;
-	e->is_told = true;
-	if (e->call) {
-		struct rpc_call *c = e->call;
+	sandbox_answer(c, nacre_sandbox_v1_ExecReply_fields, &r);
+}
 
-		e->call = NULL;
-		sandbox_answer(c, nacre_sandbox_v1_ExecReply_fields, &r);
-	}
+static void
+answer(struct exec *e, uint64_t tag)
+{
+	const struct ledger_answer a = {
+		.tag = tag,
+		.pid = e->first_pid,
+		.error = e->has_failed ? e->said.error : 0,
+		.stage = e->said.stage,
+	};
+	struct rpc_call *c = e->call;
+
+	e->is_told = true;
+	e->call = NULL;
+	ledger_answer(&e->sb->ledger, e->id, &a);
+	if (c)
+		say(c, &a);
 }
 
 static void
@@ -250,6 +262,36 @@ exec_new(struct sandbox *sb, const char *id, struct fault *f)
 	return e;
 }
 
+/* New to the ledger? Else it is answered, or refused with *f. */
+static bool
+is_new(struct serving *s, const char *id, struct span m, struct fault *f)
+{
+	const struct ledger_row *row;
+
+	switch (ledger_enter(&s->sb->ledger, id, m, &row)) {
+	case LEDGER_NEW:
+		return true;
+	case LEDGER_AGAIN:
+		say(s->call, &row->answer);
+		break;
+	case LEDGER_SOON:
+		(void)fault_set(f, FAULT_BUSY, "'%s' is being started", id);
+		break;
+	case LEDGER_OTHER:
+		(void)fault_set(f, FAULT_EXISTS, "'%s' is another command's",
+		    id);
+		break;
+	}
+	return false;
+}
+
+static void
+fail(struct serving *s, const char *id, const struct fault *f)
+{
+	ledger_strike(&s->sb->ledger, id);
+	sandbox_refuse(s->call, f);
+}
+
 void
 exec_serve(struct serving *s, struct span m)
 {
@@ -257,14 +299,23 @@ exec_serve(struct serving *s, struct span m)
 	struct fault f = { 0 };
 	struct exec *e = NULL;
 	struct arena a;
+	char id[SANDBOX_ID + 1] = "";
 
 	arena_init(&a, SANDBOX_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_ExecRequest, &q, m, &a, &f) == 0 &&
-	    plan_check(&q, &f) == 0)
-		e = exec_new(s->sb, q.exec_id, &f);
+	    plan_check(&q, &f) == 0) {
+		(void)text_copy(id, sizeof(id), span_str(q.exec_id));
+		if (!is_new(s, id, m, &f)) {
+			arena_release(&a);
+			if (f.code != FAULT_NONE)
+				sandbox_refuse(s->call, &f);
+			return;
+		}
+		e = exec_new(s->sb, id, &f);
+	}
 	if (!e) {
 		arena_release(&a);
-		sandbox_refuse(s->call, &f);
+		fail(s, id, &f);
 		return;
 	}
 	e->arena = a;
@@ -273,7 +324,7 @@ exec_serve(struct serving *s, struct span m)
 		return;
 	}
 	exec_release(e);
-	sandbox_refuse(s->call, &f);
+	fail(s, id, &f);
 }
 
 static void

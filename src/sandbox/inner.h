@@ -11,6 +11,7 @@
  *   child   after the clone: system calls only
  *   cell    what it shares with us  spare   one made ahead
  *   leaf    a cgroup for each       reap    ends, events, stop
+ *   ledger  what ran, so that nothing runs twice
  *   file    acts inside the root
  *   bulk    bytes in frames where descriptors cannot cross
  *   broker.h   connects of agents: broker, broker_join, broker_serve
@@ -41,6 +42,7 @@
 enum sandbox_limits {
 	SANDBOX_EXECS = 65,             /* the main process and 64 execs */
 	SANDBOX_LEAVES = 128,           /* with what outlived its exec */
+	SANDBOX_LEDGER = 512,           /* execs that are remembered */
 	SANDBOX_ID = 64,                /* bytes of an exec id */
 	SANDBOX_GROUPS = 32,            /* supplementary groups of the agent */
 	SANDBOX_ARENA = 4 << 20,        /* what one decoded message may take */
@@ -158,6 +160,43 @@ struct spare {
 	struct timer refill;
 };
 
+/* --- ledger.c */
+enum ledger_state {
+	LEDGER_EMPTY,
+	LEDGER_OPEN, /* being started */
+	LEDGER_ANSWERED,
+};
+enum ledger_verdict {
+	LEDGER_NEW,   /* run it */
+	LEDGER_AGAIN, /* the answer is there */
+	LEDGER_SOON,  /* it is being started */
+	LEDGER_OTHER, /* the id is another command's */
+};
+/* What ExecReply says. */
+struct ledger_answer {
+	uint64_t tag;
+	int32_t pid;
+	int32_t error;
+	int32_t stage;
+};
+struct ledger_row {
+	enum ledger_state state;
+	char id[SANDBOX_ID + 1];
+	uint8_t inputs[DIGEST_SIZE];
+	struct ledger_answer answer;
+};
+struct ledger {
+	struct ledger_row rows[SANDBOX_LEDGER];
+	size_t next; /* the oldest goes first */
+};
+/* A call with these bytes came. *row is its row, valid until the next one. */
+enum ledger_verdict ledger_enter(struct ledger *l, const char *id,
+    struct span inputs, const struct ledger_row **row);
+void ledger_answer(struct ledger *l, const char *id,
+    const struct ledger_answer *answer);
+/* It had no effect: the same may be asked again. */
+void ledger_strike(struct ledger *l, const char *id);
+
 /* One call being served. */
 struct serving {
 	struct sandbox *sb;
@@ -196,6 +235,7 @@ struct sandbox {
 	struct buf confirm_reply;
 	struct exec execs[SANDBOX_EXECS];
 	struct leaf leaves[SANDBOX_LEAVES];
+	struct ledger ledger;
 	/* Children get none of our memory. Not where the C library has the
 	 * kernel write into a thread's (rseq, in tests with glibc). */
 	bool keeps_memory;

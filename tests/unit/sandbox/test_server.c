@@ -230,34 +230,59 @@ a_renewed_token_replaces_the_old_one(void **state)
 	    FAULT_UNAUTHENTICATED);
 }
 
+/*
+ * State by call, no cell blank: 's' served, '-' NOT_READY. The order of
+ * states is that of enum sandbox_state.
+ */
+static const struct {
+	const char *method;
+	const char *cells; /* bound, ready, stopping, stopped, broken */
+	bool waits;        /* once served it has no answer yet */
+} served[] = {
+	{ "Confirm", "ss---", false },
+	{ "Exec", "-s---", false },
+	{ "Signal", "-ss--", false },
+	{ "Resize", "-ss--", false },
+	{ "File", "-s---", false },
+	{ "Watch", "ssss-", true },
+	{ "Stop", "ss-ss", false },
+	{ "Renew", "ssss-", false },
+	{ "Bulk", "-ss--", true },
+	{ "Accept", "-s---", true },
+	{ "Holders", "-ss--", true },
+};
+
 static void
 calls_are_served_in_their_states_only(void **state)
 {
-	static const struct {
-		enum sandbox_state state;
-		const char *method;
-		enum fault_code code;
-	} rows[] = {
-		{ SANDBOX_BOUND, CALL "Exec", FAULT_NOT_READY },
-		{ SANDBOX_BOUND, CALL "File", FAULT_NOT_READY },
-		{ SANDBOX_BOUND, CALL "Signal", FAULT_NOT_READY },
-		{ SANDBOX_BROKEN, CALL "Confirm", FAULT_NOT_READY },
-		{ SANDBOX_BROKEN, CALL "Exec", FAULT_NOT_READY },
-		{ SANDBOX_BROKEN, CALL "Watch", FAULT_NOT_READY },
-		{ SANDBOX_STOPPING, CALL "Exec", FAULT_NOT_READY },
-		{ SANDBOX_STOPPING, CALL "File", FAULT_NOT_READY },
-		{ SANDBOX_STOPPING, CALL "Signal", FAULT_NOT_FOUND },
-		{ SANDBOX_STOPPED, CALL "Exec", FAULT_NOT_READY },
-		{ SANDBOX_READY, CALL "Nothing", FAULT_UNIMPLEMENTED },
-		{ SANDBOX_READY, "/other/Exec", FAULT_UNIMPLEMENTED },
-	};
+	size_t n = 0;
 
 	(void)state;
-	for (size_t i = 0; i < NELEM(rows); i++) {
-		sandbox->state = rows[i].state;
-		assert_int_equal(ask_empty(rows[i].method, "Bearer " TOKEN),
-		    rows[i].code);
+	while (sandbox_methods[n].name)
+		n++;
+	assert_int_equal(n, NELEM(served));
+	for (size_t i = 0; i < NELEM(served); i++) {
+		assert_int_equal(strlen(served[i].cells), SANDBOX_BROKEN + 1);
+		for (unsigned s = 0; served[i].cells[s]; s++) {
+			bool is = served[i].cells[s] == 's';
+			char path[64];
+
+			(void)text_fmt(path, sizeof(path), CALL "%s",
+			    served[i].method);
+			sandbox->state = (enum sandbox_state)s;
+			if (is && served[i].waits)
+				continue;
+			(void)ask_empty(path, "Bearer " TOKEN);
+			assert_int_equal(
+			    strncmp(ended.text, "the sandbox is ", 15) == 0,
+			    !is);
+		}
 	}
+	sandbox->state = SANDBOX_READY;
+	assert_int_equal(ask_empty(CALL "Nothing", "Bearer " TOKEN),
+	    FAULT_UNIMPLEMENTED);
+	assert_int_equal(ask_empty("/other/Exec", "Bearer " TOKEN),
+	    FAULT_UNIMPLEMENTED);
 }
 
 static void
@@ -548,13 +573,16 @@ what_cannot_run_says_where_it_failed(void **state)
 	assert_int_equal(r.error, ENOENT);
 	assert_string_equal(r.stage, "exec");
 	just[0] = passwd;
+	(void)text_copy(id, sizeof(id), SPAN_LIT("two"));
 	assert_int_equal(start(&q, &r), FAULT_NONE);
 	assert_int_equal(r.error, EACCES);
 	q = exec_of("true");
 	q.workdir = nowhere;
+	(void)text_copy(id, sizeof(id), SPAN_LIT("three"));
 	assert_int_equal(start(&q, &r), FAULT_NONE);
 	assert_int_equal(r.error, ENOENT);
 	assert_string_equal(r.stage, "workdir");
+	(void)text_copy(id, sizeof(id), SPAN_LIT("one"));
 }
 
 static void
@@ -576,6 +604,73 @@ a_timeout_ends_the_group(void **state)
 }
 
 static void
+nothing_runs_twice(void **state)
+{
+	nacre_sandbox_v1_ExecReply first = nacre_sandbox_v1_ExecReply_init_zero;
+	nacre_sandbox_v1_ExecReply r = nacre_sandbox_v1_ExecReply_init_zero;
+	nacre_sandbox_v1_ExecRequest q = exec_of("exit 5");
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	watch();
+	assert_int_equal(start(&q, &first), FAULT_NONE);
+	assert_true(first.tag > 0);
+	while (events == 0)
+		tick();
+	/* Also after its end: the answer, no process and no other event. */
+	assert_int_equal(start(&q, &r), FAULT_NONE);
+	assert_int_equal(r.tag, first.tag);
+	assert_int_equal(r.pid, first.pid);
+	assert_int_equal(events, 1);
+	for (size_t i = 0; i < SANDBOX_EXECS; i++)
+		assert_false(sandbox->execs[i].is_used);
+	q.timeout_ms = 1;
+	assert_int_equal(start(&q, &r), FAULT_EXISTS);
+	assert_int_equal(events, 1);
+}
+
+static void
+what_had_no_effect_may_be_asked_again(void **state)
+{
+	nacre_sandbox_v1_ExecReply r = nacre_sandbox_v1_ExecReply_init_zero;
+	nacre_sandbox_v1_ExecRequest q = exec_of("exit 0");
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	for (int i = 0; i < SANDBOX_EXECS; i++)
+		sandbox->execs[i].is_used = true;
+	assert_int_equal(start(&q, &r), FAULT_LIMIT);
+	for (int i = 0; i < SANDBOX_EXECS; i++)
+		sandbox->execs[i].is_used = false;
+	watch();
+	assert_int_equal(start(&q, &r), FAULT_NONE);
+	while (events == 0)
+		tick();
+}
+
+static void
+the_ledger_forgets_the_oldest(void **state)
+{
+	struct ledger *l = &sandbox->ledger;
+	const struct ledger_row *row;
+	char name[16];
+
+	(void)state;
+	for (unsigned i = 0; i <= SANDBOX_LEDGER; i++) {
+		(void)text_fmt(name, sizeof(name), "%u", i);
+		assert_int_equal(ledger_enter(l, name, SPAN_LIT("x"), &row),
+		    LEDGER_NEW);
+	}
+	assert_int_equal(ledger_enter(l, "1", SPAN_LIT("x"), &row),
+	    LEDGER_SOON);
+	assert_int_equal(ledger_enter(l, "1", SPAN_LIT("y"), &row),
+	    LEDGER_OTHER);
+	assert_int_equal(ledger_enter(l, "0", SPAN_LIT("y"), &row), LEDGER_NEW);
+}
+
+static void
 ids_and_slots_are_counted(void **state)
 {
 	nacre_sandbox_v1_ExecReply r = nacre_sandbox_v1_ExecReply_init_zero;
@@ -588,7 +683,6 @@ ids_and_slots_are_counted(void **state)
 		skip();
 	watch();
 	assert_int_equal(start(&q, &r), FAULT_NONE);
-	assert_int_equal(start(&q, &r), FAULT_EXISTS);
 	for (int i = 1; i < SANDBOX_EXECS; i++)
 		sandbox->execs[i].is_used = true;
 	(void)text_copy(id, sizeof(id), SPAN_LIT("two"));
@@ -658,6 +752,9 @@ main(void)
 		TEST(much_output_waits_for_its_reader),
 		TEST(what_cannot_run_says_where_it_failed),
 		TEST(a_timeout_ends_the_group),
+		TEST(nothing_runs_twice),
+		TEST(what_had_no_effect_may_be_asked_again),
+		TEST(the_ledger_forgets_the_oldest),
 		TEST(ids_and_slots_are_counted),
 		TEST(an_end_waits_for_its_watcher),
 		TEST(stop_needs_a_namespace_of_its_own),
