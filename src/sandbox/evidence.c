@@ -273,6 +273,8 @@ evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
 	    evidence_program(eyes, e->pid, &e->arena, &e->program, &e->file,
 		f) != 0)
 		return -1;
+	if (e->file >= 0 && !hash_key_read(e->file, &e->key))
+		return fault_sys(f, "cannot look at the program");
 	take_ancestors(eyes, e, parent);
 	return 0;
 }

@@ -63,12 +63,22 @@ struct ancestor {
 	const char *path;
 };
 
+/* A file's bytes are the same while these are. */
+struct hash_key {
+	uint64_t device;
+	uint64_t inode;
+	uint64_t size;
+	int64_t ctime_s;
+	int64_t ctime_ns;
+};
+
 struct evidence {
 	struct arena arena;
 	pid_t pid; /* of the thread group */
 	uint64_t start_ticks;
 	struct program program;
 	int file; /* open on the executable while it is to be hashed, else -1 */
+	struct hash_key key; /* of that file, when the process ran it */
 	struct ancestor ancestors[EVIDENCE_ANCESTORS];
 	size_t ancestors_n;
 	bool is_cut;
@@ -91,13 +101,6 @@ struct hash_job {
 	struct hash_job *next;
 	bool is_queued;
 };
-struct hash_key {
-	uint64_t device;
-	uint64_t inode;
-	uint64_t size;
-	int64_t ctime_s;
-	int64_t ctime_ns;
-};
 struct hasher {
 	struct loop *loop;
 	struct deferred turn;
@@ -112,12 +115,13 @@ struct hasher {
 	} cache[EVIDENCE_CACHE];
 	uint64_t uses;
 };
+bool hash_key_read(int fd, struct hash_key *k);
 void hasher_init(struct hasher *h, struct loop *l);
 void hasher_release(struct hasher *h);
 /*
  * Fill in the digest, or the state that says why there is none, and close the
- * file. done comes later, or at once (true is returned and done is not
- * called).
+ * file; what was written to since the evidence was taken has CHANGED. done
+ * comes later, or at once (true is returned and done is not called).
  */
 bool hasher_add(struct hasher *h, struct hash_job *j);
 void hasher_drop(struct hasher *h, struct hash_job *j);

@@ -16,8 +16,8 @@ enum {
 	FRESH_S = 2 /* ctime moves in steps of a timer tick */
 };
 
-static bool
-read_key(int fd, struct hash_key *k)
+bool
+hash_key_read(int fd, struct hash_key *k)
 {
 	struct stat st;
 
@@ -99,7 +99,8 @@ finish_whole(struct hasher *h)
 	struct hash_key now;
 
 	/* Still the bytes that were begun with? */
-	if (!read_key(h->first->of->file, &now) || !is_key(&now, &h->key)) {
+	if (!hash_key_read(h->first->of->file, &now) ||
+	    !is_key(&now, &h->key)) {
 		finish(h, PROGRAM_CHANGED);
 		return;
 	}
@@ -120,12 +121,17 @@ hash_slice(struct deferred *d)
 	if (!j)
 		return;
 	if (h->at == 0) {
-		/* Another job may have hashed the same file meanwhile. */
-		if (!read_key(j->of->file, &h->key) ||
+		if (!hash_key_read(j->of->file, &h->key) ||
 		    h->key.size > EVIDENCE_FILE) {
 			finish(h, PROGRAM_UNREADABLE);
 			return;
 		}
+		/* What nobody runs any more can be written to. */
+		if (!is_key(&h->key, &j->of->key)) {
+			finish(h, PROGRAM_CHANGED);
+			return;
+		}
+		/* Another job may have hashed the same file meanwhile. */
 		if (find_cached(h, &h->key, &j->of->program)) {
 			finish(h, PROGRAM_FILE);
 			return;
@@ -162,11 +168,10 @@ hasher_add(struct hasher *h, struct hash_job *j)
 {
 	struct evidence *e = j->of;
 	struct hash_job **last = &h->first;
-	struct hash_key k;
 
 	if (e->file < 0)
 		return true;
-	if (read_key(e->file, &k) && find_cached(h, &k, &e->program)) {
+	if (find_cached(h, &e->key, &e->program)) {
 		fd_close(&e->file);
 		return true;
 	}

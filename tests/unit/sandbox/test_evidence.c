@@ -257,6 +257,37 @@ what_is_written_to_while_it_is_hashed_has_changed(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* The evidence is of what ran then: not of what took its place in the file
+ * when it had ended, before the hasher came to it. */
+static void
+what_is_written_to_before_it_is_hashed_has_changed(void **state)
+{
+	char path[128];
+	struct copy c;
+	struct evidence e;
+	struct hash_job j = { .of = &e, .done = hashed };
+	struct hash_key k;
+	int fd;
+
+	(void)state;
+	copy_self("swapped", path);
+	c = run(path, -1);
+	e = take(c.pid);
+	stop(&c);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	do /* the time of change moves in steps */
+		assert_int_equal(pwrite(fd, "\177ELF", 4, 0), 4);
+	while (hash_key_read(fd, &k) && k.ctime_ns == e.key.ctime_ns);
+	(void)close(fd);
+	is_done = hasher_add(&hasher, &j);
+	while (!is_done)
+		tick();
+	assert_int_equal(e.program.state, PROGRAM_CHANGED);
+	assert_false(e.program.has_digest);
+	evidence_release(&e);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void
 a_file_is_hashed_once(void **state)
 {
@@ -616,6 +647,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_program_is_named_and_hashed),
 		cmocka_unit_test(
 		    what_is_written_to_while_it_is_hashed_has_changed),
+		cmocka_unit_test(
+		    what_is_written_to_before_it_is_hashed_has_changed),
 		cmocka_unit_test(a_file_is_hashed_once),
 		cmocka_unit_test(jobs_wait_for_each_other_and_may_leave),
 		cmocka_unit_test(programs_without_a_name_say_so),
