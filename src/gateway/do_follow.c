@@ -15,7 +15,7 @@
 
 enum {
 	FOLLOWERS = 32,
-	LOOK = 1000,       /* rows a tick */
+	LOOK = 250,        /* rows a tick */
 	ROOM = 48 << 10,   /* a row and some checkpoints fit */
 	ARENA = 256 << 10, /* of one message */
 };

@@ -196,19 +196,7 @@ fi
 
 # retention
 gateway_down
-cat >"$work/fill.py" <<'FILL'
-import hashlib, sqlite3, sys
-d = sqlite3.connect(sys.argv[1])
-row, before = d.execute("select row, hash from audit order by row desc limit 1").fetchone()
-f = lambda *p: b"".join(len(x).to_bytes(8, "big") + x for x in p)
-for i in range(6000):
-    row += 1
-    texts = ["uid:0", "", "", "", "gateway.start" if i == 0 else "sandbox.stop", "", "s", "", "ok", "", "x" * 300]
-    before = hashlib.sha256(f(b"nacre.audit.1", before, row.to_bytes(8, "big"), (1).to_bytes(8, "big"), *(t.encode() for t in texts))).digest()
-    d.execute("insert into audit values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", [row, 1, *texts, before])
-d.commit()
-FILL
-python3 "$work/fill.py" "$db"
+"$top/tests/lib/audit_fill.py" "$db" 6000 300
 printf 'parked: 0\nprewarm: false\naudit_mib: 1\naudit_days: 36500\n' >"$work/plain.yaml"
 gateway_up
 until_is 1 count --verb audit.prune
