@@ -5,37 +5,31 @@
 #include "gateway/admit.h"
 #include "gateway/mcp.h"
 #include "gateway/refuse.h"
+#include "gateway/tree.h"
 
-static struct grant_now
-now(void)
-{
-	return (struct grant_now){ clock_wall_ms(), clock_mono_ms() };
-}
-
-/* The least recently used one makes room: its caller begins anew. */
-static struct admit_rate *
-rate_of(struct gateway *g, enum grant_rate kind, const char *whose)
+/* Of a user, over all trees and tokens. The least recently used one makes
+ * room: its user begins anew. */
+static struct grant_bucket *
+bucket_of(struct gateway *g, const char *user)
 {
 	struct admit_rate *rates = g->mcp->rates;
 	struct admit_rate *oldest = &rates[0];
-	int64_t mono = clock_mono_ms();
-	char key[sizeof(oldest->key)];
+	int64_t now = clock_mono_ms();
 
-	(void)text_fmt(key, sizeof(key), "%d %s", (int)kind, whose);
 	for (size_t i = 0; i < ADMIT_RATES; i++) {
 		struct admit_rate *r = &rates[i];
 
-		if (r->used_ms > 0 && strcmp(r->key, key) == 0) {
-			r->used_ms = mono;
-			return r;
+		if (r->used_ms > 0 && strcmp(r->user, user) == 0) {
+			r->used_ms = now;
+			return &r->bucket;
 		}
 		if (r->used_ms < oldest->used_ms)
 			oldest = r;
 	}
-	*oldest = (struct admit_rate){ .used_ms = mono };
-	memcpy(oldest->key, key, sizeof(key));
-	grant_bucket_init(&oldest->bucket, kind, mono);
-	return oldest;
+	*oldest = (struct admit_rate){ .used_ms = now };
+	(void)text_copy(oldest->user, sizeof(oldest->user), span_str(user));
+	grant_bucket_init(&oldest->bucket, GRANT_RATE_USER, now);
+	return &oldest->bucket;
 }
 
 static int
@@ -46,9 +40,9 @@ admit_user(struct call *c, struct fault *f)
 		.user = span_str(c->caller.text),
 	};
 	const struct grant_tree none = { 0 };
-	const struct grant_ask ask = { &none, &caller, now() };
+	const struct grant_ask ask = { &none, &caller, tree_now() };
 	const struct grant_rates rates = {
-		.user = &rate_of(c->g, GRANT_RATE_USER, c->caller.text)->bucket,
+		.user = bucket_of(c->g, c->caller.text),
 	};
 	struct grant_refusal r;
 
@@ -57,33 +51,44 @@ admit_user(struct call *c, struct fault *f)
 	return 0;
 }
 
-/* Grants are not given yet: whoever asks has none. */
 static int
-admit_sandbox(struct call *c, struct fault *f)
+ask_tree(struct call *c, struct tree *t, struct fault *f)
 {
-	struct store_sandbox row = { 0 };
-	struct grant_node self = {
-		.id = span_str(c->caller.sandbox_id),
-		.parent = GRANT_NOBODY,
-		.life = GRANT_RUNNING,
+	const struct grant_caller caller = {
+		.is_sandbox = true,
+		.node = tree_find(t, c->caller.sandbox_id),
 	};
-	const struct grant_tree tree = { .node = &self, .n = 1 };
-	const struct grant_caller caller = { .is_sandbox = true };
-	const struct grant_ask ask = { &tree, &caller, now() };
+	const struct grant_ask ask = { &t->t, &caller, tree_now() };
+	struct tree_member *m = tree_member(t, c->caller.sandbox_id);
 	const struct grant_rates rates = {
-		.outside =
-		    &rate_of(c->g, GRANT_RATE_OUTSIDE, c->caller.sandbox_id)
-			 ->bucket,
+		.sandbox = &m->inside,
+		.tree = &t->memory->rate,
+		.user = bucket_of(c->g, t->row[0].user),
+		.outside = &m->outside,
 	};
 	struct grant_refusal r;
 
-	if (store_sandbox_by_id(c->g->store, c->caller.sandbox_id, &c->arena,
-		&row, f) < 0)
-		return -1;
-	self.name = span_str(row.name);
 	if (grant_may_call(&ask, &c->caller.evidence, &rates, &r) < 0)
 		return refuse(c, &r, f);
 	return 0;
+}
+
+static int
+admit_sandbox(struct call *c, struct fault *f)
+{
+	struct store_lineage l;
+	struct tree tree;
+	struct arena a;
+	int rc;
+
+	arena_init(&a, GATEWAY_TREE);
+	rc = store_lineage_by_id(c->g->store, c->caller.sandbox_id, &a, &l, f);
+	if (rc == 0)
+		rc = tree_read(c->g, l.root, &a, &tree, f);
+	if (rc == 0)
+		rc = ask_tree(c, &tree, f);
+	arena_release(&a);
+	return rc;
 }
 
 int

@@ -9,12 +9,11 @@
 #include "gateway/call.h"
 
 enum admit_limits {
-	ADMIT_RATES = 512, /* callers that are remembered */
+	ADMIT_RATES = 64, /* users that are remembered */
 };
 
-/* One caller's bucket. */
 struct admit_rate {
-	char key[LIMIT_ID + 24];
+	char user[LIMIT_ID + 1];
 	struct grant_bucket bucket;
 	int64_t used_ms; /* 0: free */
 };

@@ -72,6 +72,71 @@ is_listed(const struct which *w, uint32_t i, bool all)
 		   : w->tree.t.node[i].parent == w->node;
 }
 
+/* --- all trees of a user */
+
+struct all {
+	char (*ids)[LIMIT_ID + 1];
+	size_t n;
+};
+
+static int
+take_id(void *owner, struct store_sandbox *row, struct fault *f)
+{
+	struct all *all = owner;
+
+	(void)f;
+	if (all->n < GATEWAY_SANDBOXES)
+		(void)text_copy(all->ids[all->n++], LIMIT_ID + 1,
+		    span_str(row->id));
+	return 0;
+}
+
+static bool
+is_own(const struct call *c, const nacre_v1_Child *one)
+{
+	return (c->caller.who & CALL_ADMIN) ||
+	    (one->user != NULL && strcmp(one->user, c->caller.text) == 0);
+}
+
+/* Oldest first, roots among them; the cursor is the last id of a page. */
+static int
+list_all(struct call *c, const nacre_v1_ListChildrenRequest *ask,
+    uint32_t limit, struct fault *f)
+{
+	nacre_v1_ListChildrenReply r = nacre_v1_ListChildrenReply_init_zero;
+	const struct store_page page = { 0 };
+	struct all all = { 0 };
+	bool found = ask->cursor == NULL || *ask->cursor == '\0';
+
+	all.ids = arena_get(&c->arena, GATEWAY_SANDBOXES * sizeof(*all.ids));
+	r.sandboxes = arena_get(&c->arena, limit * sizeof(*r.sandboxes));
+	if (all.ids == NULL || r.sandboxes == NULL)
+		return fault_set(f, FAULT_LIMIT, "the page is too big");
+	if (store_sandbox_list(c->g->store, &page, take_id, &all, f) < 0)
+		return -1;
+	for (size_t i = 0; i < all.n; i++) {
+		nacre_v1_Child one;
+
+		if (!found) {
+			found = strcmp(all.ids[i], ask->cursor) == 0;
+			continue;
+		}
+		if (await_describe(c, all.ids[i], &one, f) < 0)
+			return -1;
+		if (!is_own(c, &one))
+			continue;
+		if (r.sandboxes_count == limit) {
+			r.next_cursor = r.sandboxes[limit - 1].id;
+			break;
+		}
+		r.sandboxes[r.sandboxes_count++] = one;
+	}
+	if (!found)
+		return fault_field(f, "cursor",
+		    "cursor is none of ours, or too old");
+	return CALL_REPLY(c, nacre_v1_ListChildrenReply, &r, f);
+}
+
 int
 do_child_list(struct call *c, struct fault *f)
 {
@@ -83,6 +148,9 @@ do_child_list(struct call *c, struct fault *f)
 
 	if (limit > LIST_MOST)
 		limit = LIST_MOST;
+	if (!(c->caller.who & CALL_SANDBOX) &&
+	    (ask->parent == NULL || *ask->parent == '\0'))
+		return list_all(c, ask, limit, f);
 	if (which_open(c, ask->parent, "parent", w, f) < 0 ||
 	    read_cursor(ask, &w->tree, &from, f) < 0)
 		return -1;

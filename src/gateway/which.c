@@ -99,25 +99,6 @@ open_for_user(struct call *c, const char *text, struct which *w,
 	return 0;
 }
 
-/* The first steps of every call of a sandbox: its program and its rate. */
-static int
-may_call(struct call *c, struct which *w, struct fault *f)
-{
-	struct tree_member *m;
-	struct grant_rates rates;
-	struct grant_refusal r;
-
-	m = tree_member(&w->tree, c->caller.sandbox_id);
-	rates = (struct grant_rates){
-		.sandbox = &m->inside,
-		.tree = &w->tree.memory->rate,
-		.outside = &m->outside,
-	};
-	if (grant_may_call(&w->ask, &c->caller.evidence, &rates, &r) < 0)
-		return refuse(c, &r, f);
-	return 0;
-}
-
 static int
 open_for_sandbox(struct call *c, const char *text, struct which *w,
     struct fault *f)
@@ -127,7 +108,7 @@ open_for_sandbox(struct call *c, const char *text, struct which *w,
 
 	if (store_lineage_by_id(c->g->store, c->caller.sandbox_id, &c->arena,
 		&l, f) < 0 ||
-	    open_tree(c, &l, w, f) < 0 || may_call(c, w, f) < 0)
+	    open_tree(c, &l, w, f) < 0)
 		return -1;
 	if (identity_is_id(s))
 		w->node = tree_find(&w->tree, text);
