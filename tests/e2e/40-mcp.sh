@@ -6,14 +6,17 @@ socket=$NACRE_STATE/gateway.sock
 mcp() { nacre gateway status -o json | python3 -c 'import json,sys; print(json.loads(sys.stdin.read())["mcp"])'; }
 # Lines are "ok<TAB>title": one test each.
 tell() { # NAME
-	local result title
+	local result title came=1
 	while IFS=$'\t' read -r result title; do
 		case $result in
 		ok) ok 0 "$1: $title" ;;
 		'not ok') ok 1 "$1: $title" ;;
 		'#') printf '#   %s\n' "$title" ;;
+		end) came=0 ;;
+		*) printf '#   %s\n' "$result" ;;
 		esac
 	done
+	ok $came "$1: the client came to its end"
 }
 # A program that speaks TAP becomes one test, with its failures below.
 tap() { # TITLE COMMAND...

@@ -1,5 +1,6 @@
 # Requests to the MCP endpoint as raw bytes, over a socket path or a port:
-# mcp_http.py PLACE NAME, one check a line as "ok<TAB>title". SPDX: Apache-2.0
+# mcp_http.py PLACE [TOKEN], one check a line as "ok<TAB>title", "end" at last.
+# SPDX: Apache-2.0
 import json
 import socket
 import sys
@@ -37,8 +38,11 @@ def request(b, more="", method="POST", path="/mcp", host="localhost", length=Non
     return head.encode() + b
 
 
+left = {}  # bytes of the next answer, by socket
+
+
 def answer(s):
-    got = b""
+    got = left.pop(s, b"")
     while b"\r\n\r\n" not in got:
         part = s.recv(65536)
         if not part:
@@ -51,6 +55,8 @@ def answer(s):
             n = int(line.split(b":")[1])
             while len(rest) < n:
                 rest += s.recv(65536)
+            left[s] = rest[n:]
+            rest = rest[:n]
     return status, head, rest
 
 
@@ -140,3 +146,4 @@ else:
     c.sendall(b"PO")
     c.sendall(request(body(args={"id": "nobody"}))[2:])
     check(answer(c)[0] == 200, "a first piece of two bytes is no HTTP/2")
+print("end\t")
