@@ -24,6 +24,9 @@ struct create {
 	bool tty;
 	bool attach;
 	struct cli_child child;
+	const char *grant[3]; /* depth, breadth, total */
+	const char *grant_expires;
+	struct cli_list grant_programs;
 };
 
 /* Append a length-delimited protobuf field. */
@@ -147,6 +150,31 @@ put_policy(struct cli *c, const char *path, openshell_v1_SandboxSpec *s,
 }
 
 static int
+put_grant(struct cli *c, const struct create *k,
+    openshell_v1_CreateSandboxRequest *ask, struct fault *f)
+{
+	openshell_v1_GrantWish *w = &ask->grant;
+	bool has[3];
+	int64_t value[3];
+
+	if (cli_grant_limits(k->grant, has, value, f) != 0)
+		return -1;
+	ask->has_grant = has[0] || has[1] || has[2] || k->grant_expires ||
+	    k->grant_programs.n;
+	w->has_max_depth = has[0];
+	w->max_depth = value[0];
+	w->has_max_breadth = has[1];
+	w->max_breadth = value[1];
+	w->has_max_total = has[2];
+	w->max_total = value[2];
+	if (k->grant_expires)
+		w->expires = arena_str(&c->arena, span_str(k->grant_expires));
+	w->programs = cli_grant_programs(c, &k->grant_programs);
+	w->programs_count = (pb_size_t)k->grant_programs.n;
+	return w->programs ? 0 : fault_set(f, FAULT_LIMIT, "too many programs");
+}
+
+static int
 fill(struct cli *c, const struct create *k, const struct cli_words *w,
     openshell_v1_CreateSandboxRequest *ask, struct fault *f)
 {
@@ -171,7 +199,7 @@ fill(struct cli *c, const struct create *k, const struct cli_words *w,
 	if (w->command_n > LIMIT_ARGS)
 		return fault_field(f, "command", "over %d arguments",
 		    LIMIT_ARGS);
-	if (put_env(c, &k->env, s, f) != 0 ||
+	if (put_env(c, &k->env, s, f) != 0 || put_grant(c, k, ask, f) != 0 ||
 	    put_resources(c, k, &s->template, f) != 0)
 		return -1;
 	return k->policy ? put_policy(c, k->policy, s, f) : 0;
@@ -335,11 +363,13 @@ static int
 create_child(struct client *cl, struct create *k, const struct cli_words *words,
     struct fault *f)
 {
-	if (k->from || k->cpus || k->memory || k->tty || k->attach)
+	if (k->from || k->cpus || k->memory || k->tty || k->attach ||
+	    k->grant[0] || k->grant[1] || k->grant[2] || k->grant_expires ||
+	    k->grant_programs.n)
 		return fault_field(f, "--parent",
 		    "a child has its parent's image and size: '--parent' goes "
-		    "without '--from', '--cpus', '--memory', '--tty' and "
-		    "'--attach'");
+		    "without '--from', '--cpus', '--memory', '--tty', "
+		    "'--attach' and '--grant-...'");
 	k->child.name = k->name;
 	k->child.policy = k->policy;
 	k->child.env = &k->env;
@@ -359,6 +389,11 @@ cmd_create(struct cli *c, char **argv)
 		{ "--env", CLI_TEXTS, &k.env, 0 },
 		{ "--tty", CLI_FLAG, &k.tty, 0 },
 		{ "--attach", CLI_FLAG, &k.attach, 0 },
+		{ "--grant-max-depth", CLI_TEXT, &k.grant[0], 0 },
+		{ "--grant-max-breadth", CLI_TEXT, &k.grant[1], 0 },
+		{ "--grant-max-total", CLI_TEXT, &k.grant[2], 0 },
+		{ "--grant-expires", CLI_TEXT, &k.grant_expires, 0 },
+		{ "--grant-program", CLI_TEXTS, &k.grant_programs, 0 },
 		{ "--parent", CLI_TEXT, &k.child.parent, 0 },
 		{ "--kind", CLI_TEXT, &k.child.kind, 0 },
 		{ "--idle", CLI_TEXT, &k.child.idle, 0 },

@@ -29,7 +29,9 @@ static const struct command commands[] = {
 	{ "image", "delete", cmd_image_delete, "NAME" },
 	{ "sandbox", "create", cmd_create,
 	    "--name NAME --from IMAGE [--policy FILE] [--cpus N] [--memory MIB] "
-	    "[--env K=V]... [--tty] [--attach] [-- CMD...]" },
+	    "[--env K=V]... [--tty] [--attach] [--grant-max-depth N "
+	    "--grant-max-breadth N --grant-max-total N --grant-program PATH... "
+	    "[--grant-expires TIME]] [-- CMD...]" },
 	{ "sandbox", "create", cmd_create,
 	    "--parent NAME [--name NAME] [--kind agent|tool] [--policy FILE] "
 	    "[--env K=V]... [--idle SECONDS] [--request-id ID] [--wait-ms N] "

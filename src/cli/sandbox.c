@@ -196,6 +196,9 @@ print_details(const nacre_v1_SandboxDetails *d)
 	time_format(d->created_ms, when);
 	(void)printf("name        %s\n", cli_text(d->name));
 	(void)printf("id          %s\n", cli_text(d->id));
+	if (d->parent && *d->parent)
+		(void)printf("place       %s at depth %u below %s, root %s\n",
+		    cli_text(d->kind), d->depth, d->parent, cli_text(d->root));
 	(void)printf("state       %s%s%s\n", cli_text(d->state),
 	    d->reason && *d->reason ? ": " : "", cli_text(d->reason));
 	if (d->has_exit)
@@ -248,6 +251,7 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 		{ "ready_us", (int64_t)d->ready_us },
 		{ "created_ms", d->created_ms },
 		{ "started_ms", d->started_ms },
+		{ "depth", d->depth },
 		{ "launches", (int64_t)d->launches },
 		{ "policy_generation", (int64_t)d->policy_generation },
 		{ "maximum_generation", (int64_t)d->maximum_generation },
@@ -286,6 +290,9 @@ details_json(const nacre_v1_SandboxDetails *d, struct fault *f)
 		{ "policy_hash", d->policy_hash },
 		{ "policy", d->policy },
 		{ "enforced", d->enforced },
+		{ "parent", cli_text(d->parent) },
+		{ "root", cli_text(d->root) },
+		{ "kind", cli_text(d->kind) },
 	};
 	struct buf b;
 	struct json_out o;

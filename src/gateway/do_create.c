@@ -9,11 +9,13 @@
 
 #include "gateway/do.h"
 #include "gateway/fleet.h"
+#include "gateway/grants.h"
 #include "gateway/judge.h"
 #include "gateway/note.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
+#include "gateway/programs.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
 #include "wire/wire.h"
@@ -29,6 +31,7 @@ struct create {
 	struct policy policy;
 	struct scene scene;
 	struct judgement judgement;
+	struct grant_wish wish; /* of the grant that comes with it */
 };
 
 static const struct pair *
@@ -270,6 +273,56 @@ note_ask(struct call *c, const openshell_v1_SandboxSpec *s)
 		note_name(c, names++, span_str(s->environment[i].key));
 }
 
+/* A grant that comes with it is as good as one that is set later. */
+static int
+read_grant(struct call *c, struct create *k, struct fault *f)
+{
+	const openshell_v1_CreateSandboxRequest *m = c->ask;
+	const openshell_v1_GrantWish *w = &m->grant;
+	const struct grants_ask ask = {
+		.has = { w->has_max_depth, w->has_max_breadth,
+		    w->has_max_total },
+		.max = { w->max_depth, w->max_breadth, w->max_total },
+		.expires = w->expires,
+		.programs = w->programs,
+		.programs_n = w->programs_count,
+	};
+
+	if (!m->has_grant)
+		return 0;
+	if (!c->caller.may_grant) {
+		c->hint = "use a token made with --scope grant:write";
+		return fault_set(f, FAULT_REFUSED,
+		    "this token lacks the scope grant:write");
+	}
+	if (grants_wish(&ask, &k->wish, f) < 0 ||
+	    grant_wish_check_create(&k->wish, clock_wall_ms(), f) < 0)
+		return -1;
+	return programs_resolve(c->g, k->row.image_digest, &c->arena, &k->wish,
+	    f);
+}
+
+/* In the transaction that makes its root. */
+static int
+set_grant(struct call *c, const struct create *k, struct fault *f)
+{
+	const openshell_v1_CreateSandboxRequest *ask = c->ask;
+	struct tree *t = arena_get(&c->arena, sizeof(*t));
+
+	if (!ask->has_grant)
+		return 0;
+	BUG_IF(t == NULL);
+	if (tree_read(c->g, k->row.id, &c->arena, t, f) < 0 ||
+	    grants_make(c, t, &k->wish, f) < 0)
+		return -1;
+	call_note(c, ", grant %.*s: depth %u, breadth %u, total %u",
+	    (int)t->grant.id.len, (const char *)t->grant.id.ptr,
+	    (unsigned)t->grant.max[GRANT_DEPTH],
+	    (unsigned)t->grant.max[GRANT_BREADTH],
+	    (unsigned)t->grant.max[GRANT_TOTAL]);
+	return 0;
+}
+
 int
 do_create_decide(struct call *c, struct fault *f)
 {
@@ -283,6 +336,7 @@ do_create_decide(struct call *c, struct fault *f)
 	    set_name(c, ask, &k->row, f) < 0 || check_spec(ask, f) < 0 ||
 	    set_image(c, ask->spec.template.image, &k->scene.info, &k->row, f) <
 		0 ||
+	    read_grant(c, k, f) < 0 ||
 	    set_size(&ask->spec.template, &k->row, f) < 0)
 		return -1;
 	call_note(c, "; image %s, %u cpus, %u MiB", k->row.image, k->row.cpus,
@@ -322,7 +376,7 @@ do_create(struct call *c, struct fault *f)
 	k->row.version = 1;
 	k->row.state = STATE_STOPPED;
 	if (store_sandbox_insert(c->g->store, &k->row, f) < 0 ||
-	    insert_lineage(c, k, f) < 0 ||
+	    insert_lineage(c, k, f) < 0 || set_grant(c, k, f) < 0 ||
 	    sandbox_move(c->g, &k->row, EVENT_START, NULL, &verdict, f) < 0)
 		return -1;
 	fleet_reserve(c->g, &k->row);

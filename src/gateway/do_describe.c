@@ -28,6 +28,7 @@ struct describe {
 	struct store_sandbox row;
 	nacre_store_v1_Facts facts;
 	nacre_store_v1_Plan plan;
+	struct store_lineage lineage;
 	struct object_policy policy;
 	bool console;
 };
@@ -46,6 +47,8 @@ do_describe_decide(struct call *c, struct fault *f)
 	c->work = d;
 	if (open_name(c, ask->name, &d->row, f) < 0 ||
 	    sandbox_plan(&d->row, &c->arena, &d->plan, f) < 0 ||
+	    store_lineage_by_id(c->g->store, d->row.id, &c->arena, &d->lineage,
+		f) < 0 ||
 	    object_policy(&d->row, &c->arena, &d->policy, f) < 0)
 		return -1;
 	return sandbox_facts(&d->row, &c->arena, &d->facts, f);
@@ -69,6 +72,17 @@ from_policy(struct describe *d, struct arena *a, nacre_v1_SandboxDetails *out)
 	out->enforcement = enforced_today(&d->plan, d->policy.message, a);
 	if (out->enforcement != NULL)
 		out->enforcement_count = ENFORCED_SECTIONS;
+}
+
+static void
+from_lineage(const struct store_lineage *l, struct arena *a,
+    nacre_v1_SandboxDetails *out)
+{
+	out->parent = arena_str(a, span_str(l->parent));
+	out->root = arena_str(a, span_str(l->root));
+	out->depth = l->depth;
+	out->kind = arena_str(a,
+	    l->kind == GRANT_TOOL ? SPAN_LIT("tool") : SPAN_LIT("agent"));
 }
 
 static void
@@ -128,6 +142,7 @@ reply(struct describe *d, nacre_keeper_v1_StatusReply *s)
 	struct fault f = { 0 };
 
 	from_row(d, &c->arena, &out);
+	from_lineage(&d->lineage, &c->arena, &out);
 	from_facts(c->g, d, &c->arena, &out);
 	if (s != NULL) {
 		out.keeper_pid = s->keeper_pid;

@@ -154,7 +154,6 @@ remove_lineage(struct gateway *g, struct store_lineage *l, struct arena *a,
 		l->ended_ms = clock_wall_ms();
 	if (l->why[0] == '\0')
 		(void)text_fmt(l->why, sizeof(l->why), "deleted");
-	l->cascade[0] = '\0';
 	if (store_request_forget(g->store, l->id, f) < 0)
 		return -1;
 	return store_lineage_update(g->store, l, f);
@@ -173,6 +172,8 @@ kin_removed(struct gateway *g, const struct store_sandbox *row, struct fault *f)
 		rc = remove_lineage(g, &l, &a, f);
 	if (rc == 0 && l.id[0] != '\0' && !is_child(&l))
 		tree_forget(g, l.id);
+	if (l.cascade[0] != '\0')
+		crash_at("during_cascade");
 	arena_release(&a);
 	if (rc == 0)
 		kin_wake(g, row);

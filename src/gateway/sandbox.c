@@ -66,7 +66,8 @@ begin_launch(struct store_sandbox *row)
 static void
 apply(struct store_sandbox *row, enum state next, const struct cause *why)
 {
-	if (next != STATE_OVER) /* how it ended stays */
+	/* Why it was to end stays when it has ended. */
+	if (why != NULL || (next != STATE_OVER && next != STATE_STOPPED))
 		clear_why(row);
 	if (why != NULL) {
 		/* A guest's words, cut anywhere: a row must stay UTF-8. */
