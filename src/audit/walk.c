@@ -274,9 +274,7 @@ end(struct audit_walk *w, struct store *s, struct fault *f)
 		return w->done ? 0 : -1;
 	if (w->has_next && !is_trusted(w, &w->next))
 		finish(w, AUDIT_FORGED, w->next.row);
-	else if (w->has_next)
-		finish(w, AUDIT_CUT, w->row + 1);
-	else if (w->has_wanted && !w->wanted_seen)
+	else if (w->has_next || (w->has_wanted && !w->wanted_seen))
 		finish(w, AUDIT_CUT, w->row + 1);
 	else if (!store_is_dirty(s) && w->row - w->last.row >= AUDIT_EVERY)
 		finish(w, AUDIT_UNSIGNED, w->last.row + 1);

@@ -182,10 +182,12 @@ static void
 wait_for_state(int watch)
 {
 	struct pollfd p = { .fd = watch, .events = POLLIN };
-	char events[4096];
 
-	if (poll(&p, 1, AGAIN_MS) > 0)
+	if (poll(&p, 1, AGAIN_MS) > 0) {
+		char events[4096];
+
 		(void)!read(watch, events, sizeof(events));
+	}
 }
 
 /* Is it the end of a gateway, behind which another may come? */

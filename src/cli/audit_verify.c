@@ -9,7 +9,6 @@ static void
 print_verdict(const nacre_v1_VerifyAuditReply *a)
 {
 	const nacre_v1_AuditCheckpoint *p = &a->checkpoint;
-	char when[32];
 
 	if (a->whole)
 		(void)printf("whole       rows %llu to %llu\n",
@@ -20,6 +19,8 @@ print_verdict(const nacre_v1_VerifyAuditReply *a)
 	(void)printf("head        %s, row %llu\n", cli_text(a->head),
 	    (unsigned long long)a->last);
 	if (a->has_checkpoint) {
+		char when[32];
+
 		time_format(p->time_ms, when);
 		(void)printf(
 		    "checkpoints %llu, the last (%s) at row %llu, %s\n",

@@ -106,42 +106,52 @@ take_port(const struct yaml_node *n, struct config *c)
 	return true;
 }
 
-/* NULL: taken; else what the key wants. */
+/* NULL: taken; else what the key wants, "" when there is no such key. */
+static const char *
+take_numbers(const struct yaml_node *n, struct config *c)
+{
+	const struct {
+		const char *key;
+		uint64_t least;
+		uint64_t most;
+		uint32_t *to;
+		const char *want;
+	} rows[] = {
+		{ "parked", 0, PARKED_MOST, &c->parked, "0 to 16" },
+		{ "memory_reserve_mib", 0, 1 << 24, &c->memory_reserve_mib,
+		    "a number of MiB" },
+		{ "audit_days", 1, 36500, &c->audit_days, "1 to 36500" },
+		{ "audit_mib", 1, 1 << 20, &c->audit_mib, "1 to 1048576" },
+		{ "token_life_s", IDENTITY_LIFE_LEAST_S, IDENTITY_LIFE_MOST_S,
+		    &c->token_life_s, "60 to 3600" },
+	};
+
+	for (size_t i = 0; i < NELEM(rows); i++) {
+		if (!span_is(n->key, rows[i].key))
+			continue;
+		return take_number(n, rows[i].least, rows[i].most, rows[i].to)
+		    ? NULL
+		    : rows[i].want;
+	}
+	return "";
+}
+
 static const char *
 take(const struct yaml_node *n, struct config *c)
 {
-	if (span_is(n->key, "parked"))
-		return take_number(n, 0, PARKED_MOST, &c->parked) ? NULL
-								  : "0 to 16";
 	if (span_is(n->key, "prewarm"))
 		return yaml_bool(n, &c->prewarm) ? NULL : "true or false";
 	if (span_is(n->key, "templates"))
 		return yaml_bool(n, &c->templates) ? NULL : "true or false";
 	if (span_is(n->key, "accelerator"))
 		return take_accelerator(n, c) ? NULL : "auto, tcg or kvm";
-	if (span_is(n->key, "memory_reserve_mib"))
-		return take_number(n, 0, 1 << 24, &c->memory_reserve_mib)
-		    ? NULL
-		    : "a number of MiB";
-	if (span_is(n->key, "audit_days"))
-		return take_number(n, 1, 36500, &c->audit_days) ? NULL
-								: "1 to 36500";
-	if (span_is(n->key, "audit_mib"))
-		return take_number(n, 1, 1 << 20, &c->audit_mib)
-		    ? NULL
-		    : "1 to 1048576";
-	if (span_is(n->key, "token_life_s"))
-		return take_number(n, IDENTITY_LIFE_LEAST_S,
-			   IDENTITY_LIFE_MOST_S, &c->token_life_s)
-		    ? NULL
-		    : "60 to 3600";
 	if (span_is(n->key, "trust_domain"))
 		return take_domain(n, c) ? NULL : "1 to 64 of a-z 0-9 . _ -";
 	if (span_is(n->key, "mcp"))
 		return take_switch(n, &c->mcp_off) ? NULL : "on or off";
 	if (span_is(n->key, "mcp_port"))
 		return take_port(n, c) ? NULL : "auto, off, or 1 to 65535";
-	return "";
+	return take_numbers(n, c);
 }
 
 static int

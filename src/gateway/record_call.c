@@ -44,13 +44,13 @@ program_of(const struct call *c, char out[PROGRAM])
 {
 	const struct grant_executable *e = &c->caller.evidence.self;
 	char hex[2 * sizeof(e->sha256) + 1];
-	size_t n = e->path.len < PATH_CUT ? e->path.len : PATH_CUT;
+	int n = e->path.len < PATH_CUT ? (int)e->path.len : PATH_CUT;
 
 	(void)text_copy(out, PROGRAM, span_str(c->caller.program));
-	if (!(c->caller.who & CALL_SANDBOX) || n == 0)
+	if (!(c->caller.who & CALL_SANDBOX) || e->path.len == 0)
 		return;
 	hex_format(e->sha256, sizeof(e->sha256), hex);
-	(void)text_fmt(out, PROGRAM, "%.*s sha256:%s", (int)n,
+	(void)text_fmt(out, PROGRAM, "%.*s sha256:%s", n,
 	    (const char *)e->path.ptr, hex);
 }
 

@@ -32,6 +32,9 @@ struck() {
 
 printf 'parked: 0\nprewarm: false\n' >"$work/plain.yaml"
 gateway_up() { nacre gateway start --config "$work/plain.yaml" >/dev/null || { cat "$NACRE_STATE/gateway.log" >&2; exit 1; }; }
+printf 'audit_days: 0\naudit_mib: 2097152\n' >"$work/bad.yaml"
+run nacre gateway start --config "$work/bad.yaml"
+like "$out" "'audit_days' must be 1 to 36500.*'audit_mib' must be 1 to 1048576" "settings of retention have bounds"
 gateway_up
 acts 12
 run nacre audit verify
