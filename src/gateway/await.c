@@ -246,7 +246,8 @@ on_gone(struct call *c)
 	if (!w->for_rest &&
 	    store_lineage_by_id(c->g->store, w->id, &c->arena, &l, &f) == 0 &&
 	    !l.began && is_under_way(&l))
-		sandbox_event(c->g, w->id, EVENT_STOP, &why);
+		sandbox_event(c->g, w->id,
+		    l.parent[0] == '\0' ? EVENT_DELETE : EVENT_STOP, &why);
 	forget(w);
 }
 

@@ -36,6 +36,18 @@ int child_policy(struct call *c, struct child_create *k,
 int child_inherit(const nacre_v1_CreateChildSandboxRequest *ask, unsigned *out,
     struct fault *f) MUST_CHECK;
 
+/* do_child.c: the digest of what was asked; was it asked before? Then
+ * k->is_repeat and c->sandbox_id say so. Without a parent, of the caller. */
+void child_digest(struct child_create *k);
+int child_repeat(struct call *c, struct child_create *k,
+    struct fault *f) MUST_CHECK;
+/* k->row.id was started for it. */
+int child_keep_request(struct call *c, const struct child_create *k,
+    struct fault *f) MUST_CHECK;
+/* do_root.c: go on as the create of a root. */
+int do_root_decide(struct call *c, struct child_create *k,
+    struct fault *f) MUST_CHECK;
+
 /* child_row.c: its rows from what was judged. Ids and names are set. */
 int child_row(struct call *c, struct child_create *k,
     const struct grant_charge *charge, struct fault *f) MUST_CHECK;

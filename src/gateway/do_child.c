@@ -59,11 +59,8 @@ do_child_decide(struct call *c, struct fault *f)
 	    grant_create_check(&k->ask, is_sandbox(c), f) < 0)
 		return -1;
 	note_ask(c, &k->ask);
-	if (!k->ask.has_parent && !is_sandbox(c)) {
-		c->hint = "create a root with CreateSandbox";
-		return fault_set(f, FAULT_UNIMPLEMENTED,
-		    "child.create without parent is not served yet");
-	}
+	if (!k->ask.has_parent && !is_sandbox(c))
+		return do_root_decide(c, k, f);
 	if (!is_sandbox(c) &&
 	    which_open(c, ask->parent, "parent", &k->parent, f) < 0)
 		return -1;
@@ -71,6 +68,12 @@ do_child_decide(struct call *c, struct fault *f)
 }
 
 /* --- sent twice */
+
+static const char *
+parent_id(const struct child_create *k)
+{
+	return k->parent.row == NULL ? "" : k->parent.row->id;
+}
 
 static int
 find_first(struct call *c, const struct child_create *k,
@@ -84,7 +87,7 @@ find_first(struct call *c, const struct child_create *k,
 		return 0;
 	if (r == NULL)
 		return fault_set(f, FAULT_LIMIT, "the call is too big");
-	r->parent = k->parent.row->id;
+	r->parent = parent_id(k);
 	r->caller = c->caller.text;
 	r->request_id = arena_str(&c->arena, k->ask.request_id);
 	if (store_request_get(c->g->store, r, &first->is_found, f) < 0)
@@ -100,8 +103,8 @@ find_first(struct call *c, const struct child_create *k,
 }
 
 /* 0 and k->is_repeat: the first one's result is the answer. */
-static int
-check_repeat(struct call *c, struct child_create *k, struct fault *f)
+int
+child_repeat(struct call *c, struct child_create *k, struct fault *f)
 {
 	struct grant_first first;
 	struct grant_refusal r;
@@ -117,8 +120,8 @@ check_repeat(struct call *c, struct child_create *k, struct fault *f)
 	return 0;
 }
 
-static void
-set_digest(struct child_create *k)
+void
+child_digest(struct child_create *k)
 {
 	uint8_t hash[DIGEST_SIZE];
 
@@ -222,8 +225,8 @@ child_turn(struct call *c, struct fault *f)
 
 	if (which_again(c, &k->parent, f) < 0 || child_policy(c, k, f) < 0)
 		return -1;
-	set_digest(k);
-	if (check_repeat(c, k, f) < 0)
+	child_digest(k);
+	if (child_repeat(c, k, f) < 0)
 		return -1;
 	if (k->is_repeat)
 		return 0;
@@ -239,11 +242,12 @@ child_turn(struct call *c, struct fault *f)
 
 /* --- reserved */
 
-static int
-keep_request(struct call *c, const struct child_create *k, struct fault *f)
+int
+child_keep_request(struct call *c, const struct child_create *k,
+    struct fault *f)
 {
 	struct store_request r = {
-		.parent = k->parent.row->id,
+		.parent = parent_id(k),
 		.caller = c->caller.text,
 	};
 
@@ -264,7 +268,7 @@ insert(struct call *c, struct child_create *k,
 	if (child_row(c, k, charge, f) < 0 ||
 	    store_sandbox_insert(c->g->store, &k->row, f) < 0 ||
 	    store_lineage_insert(c->g->store, &k->lineage, f) < 0 ||
-	    keep_request(c, k, f) < 0)
+	    child_keep_request(c, k, f) < 0)
 		return -1;
 	grant_charge(&t->grant, charge);
 	if (tree_keep_grant(c->g, t, f) < 0)
@@ -298,7 +302,7 @@ do_child(struct call *c, struct fault *f)
 	if (k->is_repeat)
 		return 0;
 	/* Others of this tick have come before it. */
-	if (which_again(c, &k->parent, f) < 0 || check_repeat(c, k, f) < 0)
+	if (which_again(c, &k->parent, f) < 0 || child_repeat(c, k, f) < 0)
 		return -1;
 	if (k->is_repeat)
 		return 0;
