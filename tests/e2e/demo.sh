@@ -1,6 +1,7 @@
 #!/bin/bash
 # The main job on real input: an image of Debian packages, a small task in a
-# sandbox, three more at once, stop and start, and the record of it all.
+# sandbox, three more at once, stop and start; then an agent that opens others
+# inside its user's grant (demo-tree.sh), and the record of it all.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/../.."
@@ -26,18 +27,30 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
+# As one would type it.
+typed() {
+	local word
+	printf '\n$'
+	for word; do
+		[[ $word =~ ^[A-Za-z0-9_./:=@,+-]+$ ]] || word="'${word//\'/\'\\\'\'}'"
+		printf ' %s' "$word"
+	done
+	echo
+}
 # Print what is run, then run it.
 show() {
-	printf '\n$'
-	printf ' %q' "$@"
-	echo
+	typed "$@"
 	"$@"
 }
 title() { printf '\n== %s\n' "$1"; }
 
 title "a gateway of its own"
 show nacre gateway start
-show nacre image import debian build/demo/rootfs.tar
+# The image has the granted program: nacre itself, which is static.
+install -D "$NACRE_BIN/nacre" "$work/image/usr/local/bin/nacre"
+cp build/demo/rootfs.tar "$work/rootfs.tar"
+tar -C "$work/image" --owner=0 --group=0 -rf "$work/rootfs.tar" ./usr/local/bin/nacre
+show nacre image import debian "$work/rootfs.tar"
 
 title "a sandbox, and a task in it"
 show nacre sandbox create --name work --from debian --memory 256
@@ -107,9 +120,12 @@ show nacre sandbox stop work
 show nacre sandbox start work
 show nacre sandbox exec work -- cat /tmp/note
 
-title "the end, and the record"
 show nacre sandbox delete work one two three
 show nacre audit list
+
+. tests/e2e/demo-tree.sh
+
+title "the end"
 show nacre gateway stop
 end=$(date +%s%N)
 echo
