@@ -351,7 +351,14 @@ door_serve(struct door_conn *c)
 	struct supervisor *sv = c->door->sv;
 	struct serving *s;
 	struct fault f = { 0 };
+	char sum[DIGEST_HEX] = "";
 
+	if (c->caller.has_digest)
+		hex_format(c->caller.digest, DIGEST_SIZE, sum);
+	log_info("door: '%s' (pid %d, state %d, %s%s) asks%s",
+	    c->caller.program, (int)c->caller.pid, (int)c->caller.state,
+	    c->caller.in_image ? "of the image" : "sha256 ", sum,
+	    c->caller.is_shared ? ", another program holds it too" : "");
 	if (!sv->tunnel.link || !sv->session.is_open) {
 		no_session(c);
 		return;
