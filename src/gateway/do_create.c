@@ -216,6 +216,16 @@ encode_plan(struct call *c, struct create *k, struct fault *f)
 	return rc;
 }
 
+/* A row holds its image; until there is one, the image may be deleted. */
+static int
+check_image(struct call *c, const struct store_sandbox *row, struct fault *f)
+{
+	struct image_info image;
+
+	return image_find_blob(&c->g->images, row->image_digest, &c->arena,
+	    &image, f);
+}
+
 /* It was proved; what has changed meanwhile is asked again. */
 static int
 create_judged(struct call *c, struct fault *f)
@@ -229,7 +239,8 @@ create_judged(struct call *c, struct fault *f)
 	};
 
 	hex_format(k->policy.hash, POLICY_HASH, hash);
-	if (check_room(c, &k->row, f) < 0 || encode_plan(c, k, f) < 0)
+	if (check_room(c, &k->row, f) < 0 || check_image(c, &k->row, f) < 0 ||
+	    encode_plan(c, k, f) < 0)
 		return -1;
 	return object_keep(c->ask, &p, &c->arena, &k->row.object,
 	    &k->row.labels, f);
