@@ -12,6 +12,9 @@
 #   make check ROOM=json              its tests/unit/json/test_*.c, under ASan
 #   make fuzz FUZZ=json FUZZ_SECONDS=5   tests/fuzz/fuzz_json.c
 #   make lint ROOM=json               format, floors, headers, tidy, cppcheck
+# Figures, which nothing asserts:
+#   make bench SECTIONS="exec list"   all of tests/bench/run, or some sections
+#   make bench-soak SOAK_SECONDS=120 SOAK_EXECS=10000
 # A unit test is linked with its room and what src/FLOORS puts below it. Tests
 # in property/, fault/ and fuzz/ name their rooms in the first line, like
 # /* rooms: json policy */. tests/lib/*.c is there for all of them. What e2e
