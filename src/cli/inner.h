@@ -235,6 +235,8 @@ int cmd_start(struct cli *c, char **argv);
 int cmd_delete(struct cli *c, char **argv);
 int cmd_exec(struct cli *c, char **argv);
 int cmd_attach(struct cli *c, char **argv);
+int cmd_ls(struct cli *c, char **argv);
+int cmd_rm(struct cli *c, char **argv);
 int cmd_logs(struct cli *c, char **argv);
 int cmd_console(struct cli *c, char **argv);
 int cmd_cp(struct cli *c, char **argv);

@@ -47,6 +47,8 @@ static const struct command commands[] = {
 	{ "sandbox", "logs", cmd_logs, "NAME [-f] [-n LINES]" },
 	{ "sandbox", "console", cmd_console, "NAME" },
 	{ "sandbox", "cp", cmd_cp, "FROM TO   (one of them NAME:PATH)" },
+	{ "sandbox", "ls", cmd_ls, "[-d] NAME:PATH" },
+	{ "sandbox", "rm", cmd_rm, "[-r] NAME:PATH" },
 	{ "sandbox", "stop", cmd_stop, "NAME..." },
 	{ "sandbox", "start", cmd_start, "NAME..." },
 	{ "sandbox", "delete", cmd_delete, "NAME..." },

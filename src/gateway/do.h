@@ -94,6 +94,10 @@ int do_put_decide(struct call *c, struct fault *f) MUST_CHECK;
 void do_put_answer(struct call *c);
 int do_get_files_decide(struct call *c, struct fault *f) MUST_CHECK;
 void do_get_files_answer(struct call *c);
+int do_list_files_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_list_files_answer(struct call *c);
+int do_remove_files_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_remove_files_answer(struct call *c);
 
 /* watch.c */
 int do_watch_decide(struct call *c, struct fault *f) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PutFiles and GetFiles: entries and bytes pass through as they come; paths
+ * PutFiles, GetFiles, ListFiles, RemoveFiles: entries and bytes pass through as they come; paths
  * are the sandbox's to judge, inside its root. The record has the path and
  * nothing of the content.
  */
@@ -196,4 +196,52 @@ do_get_files_answer(struct call *c)
 	open.which_kind = nacre_session_v1_Open_get_tag;
 	open.kind.get.path = ask->path;
 	pipe_start(c, c->work, &open, &get_ops, NULL);
+}
+
+int
+do_list_files_decide(struct call *c, struct fault *f)
+{
+	const nacre_v1_ListFilesRequest *ask = c->ask;
+
+	return open_files(c, ask->sandbox, ask->path, f);
+}
+
+void
+do_list_files_answer(struct call *c)
+{
+	const nacre_v1_ListFilesRequest *ask = c->ask;
+	nacre_session_v1_Open open = nacre_session_v1_Open_init_zero;
+
+	open.which_kind = nacre_session_v1_Open_get_tag;
+	open.kind.get.path = ask->path;
+	open.kind.get.part = ask->only_itself
+	    ? nacre_session_v1_GetPart_GET_ITSELF
+	    : nacre_session_v1_GetPart_GET_NAMES;
+	pipe_start(c, c->work, &open, &get_ops, NULL);
+}
+
+int
+do_remove_files_decide(struct call *c, struct fault *f)
+{
+	const nacre_v1_RemoveFilesRequest *ask = c->ask;
+
+	return open_files(c, ask->sandbox, ask->path, f);
+}
+
+static const struct pipe_ops remove_ops = {
+	.from_client = get_from_client,
+	.client_ended = get_ended,
+	.from_sandbox = put_from_sandbox,
+};
+
+void
+do_remove_files_answer(struct call *c)
+{
+	const nacre_v1_RemoveFilesRequest *ask = c->ask;
+	nacre_session_v1_Open open = nacre_session_v1_Open_init_zero;
+
+	open.which_kind = nacre_session_v1_Open_remove_tag;
+	open.kind.remove.path = ask->path;
+	open.kind.remove.all = ask->recursive;
+	pipe_start(c, c->work, &open, &remove_ops, NULL);
 }

@@ -297,6 +297,8 @@ file_act(int root, const nacre_sandbox_v1_FileRequest *q,
 		return act_folder(parent, name, q);
 	if (q->verb == nacre_sandbox_v1_FileVerb_FILE_LINK)
 		return act_link(parent, name, q);
+	if (q->verb == nacre_sandbox_v1_FileVerb_FILE_REMOVE)
+		return remove_act(parent, name, q->all, r);
 	if (q->verb == nacre_sandbox_v1_FileVerb_FILE_FINISH)
 		return act_finish(parent, name, q);
 	return EOPNOTSUPP;

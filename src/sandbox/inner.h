@@ -12,7 +12,7 @@
  *   cell    what it shares with us  spare   one made ahead
  *   leaf    a cgroup for each       reap    ends, events, stop
  *   ledger  what ran, so that nothing runs twice
- *   file    acts inside the root
+ *   file    acts inside the root        remove  of files and folders
  *   bulk    bytes in frames where descriptors cannot cross
  *   broker.h   connects of agents: broker, broker_join, broker_serve
  *   evidence.h who does it: evidence, evidence_hash, evidence_holders
@@ -50,6 +50,7 @@ enum sandbox_limits {
 	SANDBOX_KILL_MS = 2000,         /* from TERM to KILL after a timeout */
 	SANDBOX_LIST = 256,             /* nodes of one LIST answer */
 	SANDBOX_LIST_BYTES = 512 << 10, /* names and targets in it */
+	SANDBOX_REMOVE = 256,           /* names of one REMOVE */
 	SANDBOX_PATHS = 32,             /* folders of PATH that are searched */
 };
 /* Nobody else's uid: the agent can neither signal nor trace this process. */
@@ -374,6 +375,10 @@ int reap_open(struct sandbox *sb, struct fault *f) MUST_CHECK;
 void reap_settle(struct exec *e);
 void reap_watch_serve(struct serving *s, struct span m);
 void reap_stop_serve(struct serving *s, struct span m);
+
+/* --- remove.c: errno or 0; what is left for the next call in reply->more */
+int remove_act(int parent, const char *name, bool all,
+    nacre_sandbox_v1_FileReply *reply);
 
 /* --- file.c, bulk.c */
 /* One act below the folder `root`, with the rights of the moment. Returns

@@ -90,7 +90,8 @@ attach_errno(struct fault *f, int error, const char *what, const char *path)
 {
 	enum fault_code code = error == ENOENT || error == ENOTDIR
 	    ? FAULT_NOT_FOUND
-	    : error == EACCES || error == EPERM || error == EROFS
+	    : error == EACCES || error == EPERM || error == EROFS ||
+		error == ENOTEMPTY
 	    ? FAULT_REFUSED
 	    : error == EOPNOTSUPP || error == ELOOP || error == EISDIR
 	    ? FAULT_INVALID
@@ -131,6 +132,8 @@ attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
 		return exec_open(sv, o->attach_id, &o->kind.exec, f);
 	if (o->which_kind == nacre_session_v1_Open_main_tag)
 		return attach_main(sv, o->attach_id, f);
+	if (o->which_kind == nacre_session_v1_Open_remove_tag)
+		return remove_open(sv, o->attach_id, &o->kind.remove, f);
 	if (o->which_kind != nacre_session_v1_Open_put_tag &&
 	    o->which_kind != nacre_session_v1_Open_get_tag)
 		return fault_set(f, FAULT_UNIMPLEMENTED, "stream is not known");

@@ -28,6 +28,7 @@ struct level {
 struct get {
 	struct supervisor *sv;
 	struct rpc_call *call;
+	nacre_session_v1_GetPart part;
 	char path[LIMIT_PATH]; /* where the walk is */
 	size_t base_len;       /* of the target */
 	struct level *levels[DEPTH];
@@ -101,7 +102,8 @@ tell_entry(struct get *g, const nacre_sandbox_v1_Node *n, struct fault *f)
 	e->path = wire_bytes(&a, span_str(g->path + from));
 	e->kind = S_ISDIR(n->mode) ? nacre_session_v1_EntryKind_ENTRY_FOLDER
 	    : S_ISLNK(n->mode)     ? nacre_session_v1_EntryKind_ENTRY_LINK
-				   : nacre_session_v1_EntryKind_ENTRY_FILE;
+	    : S_ISREG(n->mode)     ? nacre_session_v1_EntryKind_ENTRY_FILE
+				   : nacre_session_v1_EntryKind_ENTRY_OTHER;
 	e->mode = n->mode & 07777;
 	e->size = S_ISREG(n->mode) ? n->size : 0;
 	e->link = n->link;
@@ -158,6 +160,12 @@ push(struct get *g, struct fault *f)
 static int
 enter(struct get *g, const nacre_sandbox_v1_Node *n, struct fault *f)
 {
+	bool is_last = g->part == nacre_session_v1_GetPart_GET_ITSELF ||
+	    (g->part == nacre_session_v1_GetPart_GET_NAMES &&
+		(g->depth > 0 || !S_ISDIR(n->mode)));
+
+	if (is_last)
+		return tell_entry(g, n, f);
 	if (S_ISREG(n->mode))
 		return ask(g, GET_OPEN, 0, f);
 	if (!S_ISDIR(n->mode) && g->depth == 0)
@@ -352,6 +360,7 @@ get_open(struct supervisor *sv, const char *id, const nacre_session_v1_Get *q,
 		path.len--;
 	g = must_alloc(sizeof(*g));
 	g->sv = sv;
+	g->part = q->part;
 	g->fd = -1;
 	(void)text_copy(g->path, sizeof(g->path), path);
 	g->base_len = path.len;

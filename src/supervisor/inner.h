@@ -8,7 +8,7 @@
  *   tunnel   to the gateway session  what it says    launch state table
  *   run      a process and its pipes mainlog         output of the main one
  *   attach   streams         attach_main  input of the main process
- *   put get  copies        memory of the machine
+ *   put get  copies   remove  of files  memory of the machine
  *   files    what the agent may reach
  *   finish   stop and end            brake  the agent stands still
  *   door.h   what agents knock at: door, door_conn, door_serve
@@ -218,10 +218,10 @@ bool brake_now(struct brake *b);
 
 /* --- memory.c: files that are kept in memory */
 bool memory_holds(int fd, bool on_disk);
-/* MemAvailable of /proc/meminfo's text, in KiB; 0 when it is not there. */
-uint64_t memory_available(struct span meminfo);
-/* Is there any to give? Else FAULT_LIMIT. */
-int memory_check(struct fault *f) MUST_CHECK;
+/* The number behind a key that begins a line; 0 when it is not there. */
+uint64_t memory_number(struct span text, const char *key);
+/* May a put go on, when the agent has at most `most` bytes? Else LIMIT. */
+int memory_check(uint64_t most, struct fault *f) MUST_CHECK;
 
 /* --- mainlog.c: a ring with offsets. */
 enum mainlog_sizes {
@@ -348,6 +348,8 @@ void attach_done(struct rpc_call *call, const struct fault *f, uint64_t bytes,
     uint64_t entries);
 int put_open(struct supervisor *sv, const char *id,
     const nacre_session_v1_Put *q, struct fault *f) MUST_CHECK;
+int remove_open(struct supervisor *sv, const char *id,
+    const nacre_session_v1_Remove *q, struct fault *f) MUST_CHECK;
 int get_open(struct supervisor *sv, const char *id,
     const nacre_session_v1_Get *q, struct fault *f) MUST_CHECK;
 

@@ -146,7 +146,7 @@ is "$(grep -c '^exited p.* code=0 ' <<<"$out")" 64 "64 execs at once all end wel
 like "$(of more)" "refused code=LIMIT_REACHED" "the 65th is refused"
 like "$(of a)" "out [567].x0a" "300 double forks leave nothing behind"
 
-truncate -s 300M "$work/much"
+yes | head -c 300000000 >"$work/much"
 guest - <<END
 launch tmpfs memory=60000000 pids=20 dir=/work -- sleep 1000
 wait ready

@@ -9,7 +9,7 @@
 #include "supervisor/inner.h"
 
 static void
-the_available_memory_is_read(void **state)
+a_number_is_read_by_its_key(void **state)
 {
 	static const struct {
 		const char *text;
@@ -22,13 +22,14 @@ the_available_memory_is_read(void **state)
 		{ "MemFree: 8 kB\n", 0 },
 		{ "", 0 },
 	};
-	struct fault f = { 0 };
-
 	(void)state;
 	for (size_t i = 0; i < NELEM(rows); i++)
-		assert_int_equal(memory_available(span_str(rows[i].text)),
+		assert_int_equal(
+		    memory_number(span_str(rows[i].text), "MemAvailable:"),
 		    rows[i].kib);
-	assert_int_equal(memory_check(&f), 0);
+	assert_int_equal(memory_number(SPAN_LIT("4096\n"), ""), 4096);
+	assert_int_equal(memory_number(SPAN_LIT("anon 1\nshmem 5\n"), "shmem "),
+	    5);
 }
 
 static void
@@ -47,7 +48,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_available_memory_is_read),
+		cmocka_unit_test(a_number_is_read_by_its_key),
 		cmocka_unit_test(a_memory_file_is_told_from_a_disks),
 	};
 
