@@ -48,7 +48,6 @@ struct found {
 	struct vm *vm; /* NULL: read only */
 	uint64_t launch;
 	bool tty;
-	bool has_input;
 	const nacre_v1_AttachStart *start;
 };
 
