@@ -366,28 +366,33 @@ take_request(struct door_call *d, struct span message, struct fault *f)
 }
 
 static int
+keep_body(struct door_call *d, struct span data, struct fault *f)
+{
+	struct vm *vm = d->session->vm;
+
+	if (vm == NULL)
+		return fault_set(f, FAULT_LOST, "the machine is gone");
+	if (vm->door_bytes + data.len > BODIES)
+		return fault_set(f, FAULT_BUSY, "too many bodies at once");
+	if (buf_add(&d->body, data.ptr, data.len, f) < 0)
+		return -1;
+	vm->door_bytes += data.len;
+	return 0;
+}
+
+static int
 take_body(struct door_call *d, struct span message, struct fault *f)
 {
 	nacre_session_v1_DoorUp up = nacre_session_v1_DoorUp_init_zero;
-	struct vm *vm = d->session->vm;
 	struct arena a;
-	struct span data;
 	int rc;
 
 	arena_init(&a, 2 * LIMIT_MESSAGE);
 	rc = WIRE_DECODE(nacre_session_v1_DoorUp, &up, message, &a, f);
 	if (rc == 0 && up.which_kind != nacre_session_v1_DoorUp_body_tag)
 		rc = fault_set(f, FAULT_PROTOCOL, "one request a call");
-	if (rc == 0) {
-		data = wire_span(up.kind.body);
-		if (vm == NULL || vm->door_bytes + data.len > BODIES)
-			rc =
-			    fault_set(f, FAULT_BUSY, "too many bodies at once");
-		else
-			rc = buf_add(&d->body, data.ptr, data.len, f);
-		if (rc == 0)
-			vm->door_bytes += data.len;
-	}
+	if (rc == 0)
+		rc = keep_body(d, wire_span(up.kind.body), f);
 	arena_release(&a);
 	return rc;
 }
