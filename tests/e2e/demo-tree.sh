@@ -60,9 +60,10 @@ print(json.dumps({"name": "worker", "command": ["sh", "-c", open(sys.argv[1]).re
     "policy": json.loads("{\"filesystem_policy\": {}, %s}" % sys.argv[2])}))' \
 	"$work/worker.sh" "$(reviews '/v1/reviews/**')" >"$work/tree/worker.json"
 cat "$work/lead.yaml"
-told 0 "is ready" nacre sandbox create --quiet --name lead --from debian --memory 256 --policy "$work/lead.yaml" -- sleep 10000
-lead 1 'NOT_ALLOWED.*"why":"no_grant"' create_sandbox '{"kind":"tool"}'
-told 0 "live" nacre grant create lead --max-depth 2 --max-breadth 2 --max-total 4 --expires 4h --program /usr/local/bin/nacre
+told 0 "is ready" nacre sandbox create --quiet --name lead --from debian --memory 256 --policy "$work/lead.yaml" \
+	--grant-max-depth 2 --grant-max-breadth 2 --grant-max-total 4 --grant-expires 4h \
+	--grant-program /usr/local/bin/nacre -- sleep 10000
+told 0 "live.*0 used of 2.*0 used of 2.*0 used of 4" nacre grant get lead
 
 title "the lead opens a worker: never more than it has itself"
 lead 1 'POLICY_EXCEEDS_PARENT.*"counterexample".*/etc' create_sandbox '{"name":"worker","command":["true"],"policy":{"filesystem_policy":{"read_write":["/etc"]}}}'
