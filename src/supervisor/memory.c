@@ -75,9 +75,10 @@ memory_check(uint64_t most, struct fault *f)
 	if (read_number(host, "MemAvailable:", &available, f) != 0 ||
 	    read_number(host, "Shmem:", &files, f) != 0 ||
 	    read_number(all, "", &agents, f) != 0 ||
-	    read_number(agent, "shmem ", &its_files, f) != 0)
+	    read_number(agent, "file ", &its_files, f) != 0)
 		return -1;
-	/* Its memory files are in both sums. */
+	/* Its memory files are in both sums; the rest of its files is cache,
+	 * which goes when it is in the way. */
 	agents -= its_files < agents ? its_files : agents;
 	if (available < SPARE_KIB || files * 1024 + agents > most)
 		return fault_set(f, FAULT_LIMIT,

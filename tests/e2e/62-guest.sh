@@ -168,7 +168,7 @@ stop 200
 wait stopped
 END
 like "$(of a)" 'out 1' "pids.max holds"
-like "$(of e)" "done code=LIMIT_REACHED .*memory is full" "a put into memory leaves the machine some"
+like "$(of e)" "done code=LIMIT_REACHED .*memory is full: [0-9]+ of 57 MiB" "a put into memory leaves the machine some"
 is "$(of f | head -n 1)" 'out alive\x0a' "and the sandbox lives"
 is "$(of b)" 'exited code=137 signal=9 reason=oom bytes=0' "memory.max: an exec ends, as out of memory"
 is "$(of c)" $'out 1\\x0a\nexited code=137 signal=9 reason= bytes=2' "with all that it started, and nothing else does"

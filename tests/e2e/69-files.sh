@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files of a sandbox without a shell in it: names, removal, holes, many, and
-# what memory holds. SPDX-License-Identifier: Apache-2.0
+# Files of a sandbox without a shell in it: names, removal, holes, many.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
 exec 2>/dev/null # progress
 gateway_up
@@ -46,16 +46,4 @@ nacre sandbox cp f:/tmp/holes "$work/holes2"
 cmp -s "$work/holes" "$work/holes2"
 is $? 0 "and come back as zeros"
 
-# --- memory is the agent's to have, not a put's to take
-nacre sandbox create --name m --from tiny --memory 128 -- sleep 100000 >/dev/null
-yes | head -c 6000000 >"$work/some"
-run nacre sandbox cp "$work/some" m:/dev/shm/a
-is "$code" 0 "a put into memory"
-nacre sandbox exec m -- sh -c 'head -c 80000000 /dev/zero >/dev/shm/own'
-run nacre sandbox cp "$work/some" m:/dev/shm/b
-is "$code" 1 "is refused when the agent has used its limit up"
-like "$out" "memory is full: [0-9]+ of [0-9]+ MiB" "and says it"
-nacre sandbox exec m -- rm /dev/shm/own /dev/shm/a
-run nacre sandbox cp "$work/some" m:/dev/shm/b
-is "$code" 0 "what was removed is free again"
-nacre sandbox delete f m >/dev/null
+nacre sandbox delete f >/dev/null
