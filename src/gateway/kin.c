@@ -188,60 +188,72 @@ is_meant(const struct tree *t, uint32_t i, enum state_event event)
 	return event == EVENT_DELETE || grant_is_live(t->t.node[i].life);
 }
 
+/* One cascade, while it is marked. */
+struct mark {
+	struct gateway *g;
+	const struct tree *t;
+	uint32_t top;
+	enum state_event event;
+	kin_move move;
+};
+
 static int
-mark_one(struct gateway *g, const struct tree *t, uint32_t i, const char *top,
-    enum state_event event, kin_move move, struct fault *f)
+mark_one(const struct mark *m, uint32_t i, struct fault *f)
 {
+	const char *id = m->t->row[i].id;
 	struct store_lineage l;
 	struct store_sandbox row;
 	struct arena a;
 	int rc = 0;
 
 	arena_init(&a, ROW_ARENA);
-	if (store_sandbox_by_id(g->store, t->row[i].id, &a, &row, f) < 0 ||
-	    (state_step((enum state)row.state, event).verdict == VERDICT_MOVE &&
-		move(g, &row, event, f) < 0) ||
-	    lineage_of(g, row.id, &a, &l, f) < 0)
+	if (store_sandbox_by_id(m->g->store, id, &a, &row, f) < 0 ||
+	    (state_step((enum state)row.state, m->event).verdict ==
+		    VERDICT_MOVE &&
+		m->move(m->g, &row, m->event, f) < 0) ||
+	    lineage_of(m->g, id, &a, &l, f) < 0)
 		rc = -1;
 	if (rc == 0 && l.id[0] != '\0') {
-		(void)text_copy(l.cascade, sizeof(l.cascade), span_str(top));
-		rc = store_lineage_update(g->store, &l, f);
+		(void)text_copy(l.cascade, sizeof(l.cascade),
+		    span_str(m->t->row[m->top].id));
+		rc = store_lineage_update(m->g->store, &l, f);
 	}
 	arena_release(&a);
 	return rc;
 }
 
 static int
-mark_top(struct gateway *g, const struct tree *t, uint32_t top, struct fault *f)
+mark_top(const struct mark *m, struct fault *f)
 {
 	struct store_lineage l;
 	struct arena a;
 	int rc;
 
 	arena_init(&a, ROW_ARENA);
-	rc = lineage_of(g, t->row[top].id, &a, &l, f);
+	rc = lineage_of(m->g, m->t->row[m->top].id, &a, &l, f);
 	if (rc == 0) {
 		(void)text_copy(l.cascade, sizeof(l.cascade), span_str(l.id));
-		rc = store_lineage_update(g->store, &l, f);
+		rc = store_lineage_update(m->g->store, &l, f);
 	}
 	arena_release(&a);
 	return rc;
 }
 
 static int
-mark_below(struct gateway *g, const struct tree *t, uint32_t top,
-    enum state_event event, kin_move move, struct fault *f)
+mark_below(const struct mark *m, struct fault *f)
 {
+	const struct grant_tree *t = &m->t->t;
 	bool some = false;
 
-	for (uint32_t i = 0; i < t->t.n; i++) {
-		if (!grant_is_below(&t->t, i, top) || !is_meant(t, i, event))
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (!grant_is_below(t, i, m->top) ||
+		    !is_meant(m->t, i, m->event))
 			continue;
 		some = true;
-		if (mark_one(g, t, i, t->row[top].id, event, move, f) < 0)
+		if (mark_one(m, i, f) < 0)
 			return -1;
 	}
-	return some ? mark_top(g, t, top, f) : 0;
+	return some ? mark_top(m, f) : 0;
 }
 
 int
@@ -251,7 +263,10 @@ kin_cascade(struct gateway *g, const struct store_sandbox *top,
 	struct store_lineage l;
 	struct tree t;
 	struct arena a;
-	uint32_t node;
+	struct mark m = { .g = g,
+		.t = &t,
+		.event = event == EVENT_DELETE ? EVENT_DELETE : EVENT_STOP,
+		.move = move };
 	int rc;
 
 	arena_init(&a, GATEWAY_TREE);
@@ -259,11 +274,9 @@ kin_cascade(struct gateway *g, const struct store_sandbox *top,
 	if (rc == 0 && l.id[0] != '\0')
 		rc = tree_read(g, l.root, &a, &t, f);
 	if (rc == 0 && l.id[0] != '\0') {
-		node = tree_find(&t, top->id);
-		if (node != GRANT_NOBODY)
-			rc = mark_below(g, &t, node,
-			    event == EVENT_DELETE ? EVENT_DELETE : EVENT_STOP,
-			    move, f);
+		m.top = tree_find(&t, top->id);
+		if (m.top != GRANT_NOBODY)
+			rc = mark_below(&m, f);
 	}
 	arena_release(&a);
 	return rc;

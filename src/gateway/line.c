@@ -193,12 +193,14 @@ adopt(void *owner, const struct store_lineage *row, struct fault *f)
 {
 	struct gateway *g = owner;
 	struct line *l = line_of(g);
+	struct place *p;
 	struct grant_ticket t;
 
 	if (join_again(owner, row, f) < 0)
 		return -1;
-	if (grant_queue_next(&l->queue, &t))
-		(*find(l, row->id))->has_turn = true;
+	p = *find(l, row->id);
+	if (p != NULL && grant_queue_next(&l->queue, &t))
+		p->has_turn = true;
 	return 0;
 }
 

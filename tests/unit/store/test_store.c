@@ -267,6 +267,132 @@ a_file_that_is_no_store_is_refused(void **state)
 	assert_non_null(strstr(fault.text, "not a database"));
 }
 
+static struct store_lineage
+lineage_of(const char *id, const char *parent, const char *root)
+{
+	struct store_lineage l = { .depth = parent[0] != '\0',
+		.counted = true };
+
+	(void)text_copy(l.id, sizeof(l.id), span_str(id));
+	(void)text_copy(l.name, sizeof(l.name), span_str(id));
+	(void)text_copy(l.parent, sizeof(l.parent), span_str(parent));
+	(void)text_copy(l.root, sizeof(l.root), span_str(root));
+	return l;
+}
+
+static int
+note_ids(void *owner, const struct store_lineage *row, struct fault *f)
+{
+	(void)f;
+	return buf_fmt(owner, "%s%s ", row->id, row->is_there ? "+" : "-");
+}
+
+static void
+lineage_outlives_its_sandbox(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox row = row_of("a", 1);
+	struct store_lineage root = lineage_of(row.id, "", row.id);
+	struct store_lineage child = lineage_of("b", row.id, row.id);
+	struct store_lineage got;
+	char want[128];
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 256);
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	assert_int_equal(store_lineage_insert(s, &root, &fault), 0);
+	assert_int_equal(store_lineage_insert(s, &child, &fault), 0);
+	assert_int_equal(store_lineage_tree(s, row.id, note_ids, &b, &fault),
+	    0);
+	assert_true(text_fmt(want, sizeof(want), "%s+ b- ", row.id));
+	assert_true(span_is(buf_span(&b), want));
+	child.counted = false;
+	child.ended_ms = 7;
+	assert_int_equal(store_lineage_update(s, &child, &fault), 0);
+	assert_int_equal(store_sandbox_remove(s, row.id, &fault), 0);
+	assert_int_equal(store_lineage_by_id(s, "b", &arena, &got, &fault), 0);
+	assert_int_equal(got.ended_ms, 7);
+	assert_false(got.counted);
+	assert_int_equal(store_lineage_by_id(s, row.id, &arena, &got, &fault),
+	    0);
+	assert_false(got.is_there);
+	assert_int_equal(store_lineage_by_id(s, "nobody", &arena, &got, &fault),
+	    -1);
+	assert_int_equal(fault.code, FAULT_NOT_FOUND);
+	buf_release(&b);
+	store_close(s);
+}
+
+static int
+note_grant(void *owner, uint64_t place, const struct store_grant *row,
+    struct fault *f)
+{
+	(void)place;
+	(void)f;
+	return buf_fmt(owner, "%s ", row->id);
+}
+
+static void
+the_newest_grant_counts(void **state)
+{
+	struct store *s = open_store();
+	struct store_grant g = { .id = "g1", .root = "r", .max = { 1, 2, 3 } };
+	struct store_grant got;
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 256);
+	g.programs = SPAN_LIT("p");
+	assert_int_equal(store_grant_newest(s, "r", &arena, &got, &fault), -1);
+	assert_int_equal(fault.code, FAULT_NOT_FOUND);
+	fault_clear(&fault);
+	assert_int_equal(store_grant_insert(s, &g, &fault), 0);
+	(void)text_copy(g.id, sizeof(g.id), SPAN_LIT("g2"));
+	assert_int_equal(store_grant_insert(s, &g, &fault), 0);
+	g.used_total = 9;
+	assert_int_equal(store_grant_update(s, &g, &fault), 0);
+	assert_int_equal(store_grant_newest(s, "r", &arena, &got, &fault), 0);
+	assert_string_equal(got.id, "g2");
+	assert_int_equal(got.used_total, 9);
+	assert_int_equal(got.max[2], 3);
+	assert_true(span_is(got.programs, "p"));
+	assert_int_equal(store_grant_list(s, 0, 0, note_grant, &b, &fault), 0);
+	assert_true(span_is(buf_span(&b), "g2 "));
+	buf_release(&b);
+	store_close(s);
+}
+
+static void
+a_request_id_is_one_of_its_parent_and_caller(void **state)
+{
+	struct store *s = open_store();
+	struct store_request r = { .parent = "p",
+		.caller = "uid:1",
+		.request_id = "x",
+		.child = "c" };
+	struct store_request other = { .parent = "p",
+		.caller = "uid:2",
+		.request_id = "x" };
+	bool found;
+
+	(void)state;
+	assert_int_equal(store_request_put(s, &r, &fault), 0);
+	assert_int_equal(store_request_put(s, &r, &fault), -1);
+	assert_int_equal(fault.code, FAULT_EXISTS);
+	fault_clear(&fault);
+	assert_int_equal(store_request_get(s, &other, &found, &fault), 0);
+	assert_false(found);
+	r.child[0] = '\0';
+	assert_int_equal(store_request_get(s, &r, &found, &fault), 0);
+	assert_true(found);
+	assert_string_equal(r.child, "c");
+	assert_int_equal(store_request_free(s, "c", &fault), 0);
+	assert_int_equal(store_request_get(s, &r, &found, &fault), 0);
+	assert_false(found);
+	store_close(s);
+}
+
 int
 main(void)
 {
@@ -289,6 +415,13 @@ main(void)
 		    set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_file_that_is_no_store_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lineage_outlives_its_sandbox,
+		    set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_newest_grant_counts, set_up,
+		    tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_request_id_is_one_of_its_parent_and_caller, set_up,
+		    tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
