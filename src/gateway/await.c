@@ -193,6 +193,21 @@ not_running(struct await *w, const struct store_lineage *l)
 	call_finish(c, &f);
 }
 
+/* To a client that asked for it. It may find that the client has left: w is
+ * gone then. */
+static void
+tell(struct await *w, const struct store_lineage *l)
+{
+	struct call_progress p = { .done = 1, .total = 3 };
+
+	p.what = "waiting for its turn";
+	if (l->state == STATE_STARTING) {
+		p.done = 2;
+		p.what = "its machine is starting";
+	}
+	call_progress(w->call, &p);
+}
+
 static void
 look(struct await *w, bool is_late)
 {
@@ -213,6 +228,8 @@ look(struct await *w, bool is_late)
 		not_running(w, &l);
 	} else if (is_late || !is_under_way(&l)) {
 		reply(w, &l);
+	} else {
+		tell(w, &l);
 	}
 }
 
@@ -285,10 +302,9 @@ await_start(struct call *c, int64_t wait_ms)
 {
 	struct await *w = begin(c);
 
-	if (wait_ms == 0)
-		look(w, true);
-	else
+	if (wait_ms > 0)
 		loop_timer_set(c->g->loop, &w->timer, wait_ms);
+	look(w, wait_ms == 0);
 }
 
 void
