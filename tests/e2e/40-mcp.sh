@@ -122,7 +122,7 @@ like "$out" '"code":"NOT_ALLOWED".*"why":"no_grant"' "and says so"
 run nacre audit list
 like "$out" 'sandbox:[0-9a-f-]+ .*grant.get .*refused +NOT_ALLOWED' "which is recorded, with the sandbox it came from"
 
-run nacre mcp call create_grant '{"sandbox":"lead","max_depth":1,"max_breadth":2,"max_total":2,"programs":["/bin/nacre"]}'
+run nacre mcp call create_grant '{"sandbox":"lead","max_depth":1,"max_breadth":2,"max_total":3,"programs":["/bin/nacre"]}'
 is "$code" 0 "the user sets a grant"
 inside nacre mcp call get_sandbox
 like "$out" '"name":"lead".*"state":"running"' "the sandbox sees itself"
@@ -132,6 +132,9 @@ inside nacre mcp call get_policy '{"id":"lead"}'
 is "$code" 2 "which takes no name there"
 inside nacre mcp call check_policy '{"policy":{"version":1,"filesystem_policy":{"read_write":["/etc"]}}}'
 like "$out" '"allowed":false.*"code":"POLICY_EXCEEDS_PARENT".*"counterexample"' "a wider policy is shown its counterexample"
+tell cancel < <(/usr/bin/python3 "$top/tests/lib/mcp_http.py" "$socket" '' cancel 2>&1)
+nacre mcp call delete_sandbox '{"id":"lead/seen"}' >/dev/null
+is "$(nacre mcp call get_grant '{"sandbox":"lead"}' | python3 -c 'import json,sys; print(json.load(sys.stdin)["grant"]["total"]["used"])')" 1 "which gives its place back"
 inside nacre mcp call create_sandbox '{"name":"box","kind":"tool","request_id":"one"}'
 like "$out" '"name":"box","kind":"tool","state":"running"' "it opens a tool child"
 id=$(python3 -c 'import json,sys; print(json.loads(sys.argv[1])["sandbox"]["id"])' "$out")

@@ -127,6 +127,40 @@ got = answer(c)
 took = time.monotonic() - begun
 check(got[0] == 408 and 8 < took < 20 and closed(c), "a body that does not come ends after 10 s", (got, took))
 
+def create(name, token):
+    args = {"name": name, "kind": "tool", "parent": "lead"}
+    b = json.loads(body(name="create_sandbox", args=args))
+    b["params"]["_meta"]["progressToken"] = token
+    return json.dumps(b).encode()
+
+
+def names():
+    c = connect()
+    c.sendall(request(body(name="list_sandboxes"), name="list_sandboxes"))
+    return answer(c)[2].decode()
+
+
+# A create tells how far it is, and one whose client leaves meanwhile is undone.
+if "cancel" in sys.argv:
+    c = connect()
+    c.sendall(request(create("seen", 5), name="create_sandbox"))
+    got = b""
+    while b"\r\n0\r\n\r\n" not in got:
+        part = c.recv(65536)
+        if not part:
+            break
+        got += part
+    check(b"notifications/progress" in got and b"machine is starting" in got, "a create reports progress", got)
+    check(b'\\"state\\":\\"running\\"' in got, "and then its result", got)
+    c = connect()
+    c.sendall(request(create("gone", 6), name="create_sandbox"))
+    got = c.recv(65536)
+    c.close()
+    end = time.monotonic() + 30
+    while '"name":"gone"' in names() and time.monotonic() < end:
+        pass
+    check('"name":"gone"' not in names() and b"progress" in got, "a client that leaves cancels its create", names())
+
 if not place.startswith("/"):
     c = connect()
     c.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
