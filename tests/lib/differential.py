@@ -44,6 +44,7 @@ class Case:
         self.kind = "pipe"     # what stdin is: pipe, file, open
         self.size = None       # a terminal of columns x rows
         self.steps = []        # (wait or send or size, value)
+        self.status = None     # what it must be, both times
         self.shut = None       # bytes that are read before stdout is closed
 
 
@@ -77,6 +78,8 @@ def read_table(path):
             case.input = unescape(rest)
         elif word == "bytes":
             case.input = random.Random(1).randbytes(int(rest))
+        elif word == "status":
+            case.status = int(rest)
         elif word == "stdin":
             case.kind = rest
         elif word == "shut":
@@ -218,7 +221,10 @@ def main():
             continue
         got = run(case, ours(case, sandbox, root))
         want = run(case, theirs(case, sandbox, root))
-        print("same" if got == want else "differs", case.name, sep="\t", flush=True)
+        same = got == want and case.status in (None, want[2])
+        print("same" if same else "differs", case.name, sep="\t", flush=True)
+        if case.status not in (None, want[2]):
+            print(f"#\tstatus: {want[2]}, not {case.status}; {short(got[0] + got[1])}")
         if got != want:
             for what, a, b in zip(("stdout", "stderr", "status"), got, want):
                 if a != b:

@@ -5,6 +5,7 @@ import os
 import socket
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import threading
 
@@ -123,6 +124,7 @@ def temporary():
 
 
 if __name__ == "__main__":
+    failed = 0
     for name, what in (
             ("threads", threads),
             ("tcp", lambda: tcp(socket.AF_INET, "127.0.0.1")),
@@ -136,3 +138,5 @@ if __name__ == "__main__":
             print(name, what(), flush=True)
         except Exception as e:
             print(name, "FAILED", type(e).__name__, e, flush=True)
+            failed = 1
+    sys.exit(failed)
