@@ -66,6 +66,36 @@ only_a_start_brings_it_back(void **state)
 }
 
 static void
+a_reserved_one_waits_for_its_turn(void **state)
+{
+	(void)state;
+	for (int e = 0; e < EVENT_COUNT; e++) {
+		enum state to = after(STATE_RESERVED, (enum state_event)e);
+
+		if (e == EVENT_TURN)
+			assert_int_equal(to, STATE_STARTING);
+		else if (e == EVENT_STOP)
+			assert_int_equal(to, STATE_STOPPED);
+		else if (e == EVENT_DELETE)
+			assert_int_equal(to, STATE_DELETING);
+		else
+			assert_int_equal(to, STATE_RESERVED);
+	}
+}
+
+static void
+what_is_over_is_only_deleted(void **state)
+{
+	(void)state;
+	for (int e = 0; e < EVENT_COUNT; e++)
+		assert_int_equal(after(STATE_OVER, (enum state_event)e),
+		    e == EVENT_DELETE ? STATE_DELETING : STATE_OVER);
+	assert_int_equal(state_step(STATE_OVER, EVENT_START).verdict,
+	    VERDICT_REFUSE);
+	assert_string_equal(state_name(STATE_OVER), "ended");
+}
+
+static void
 an_ordinary_life(void **state)
 {
 	enum state s = STATE_STOPPED;
@@ -104,6 +134,8 @@ main(void)
 		cmocka_unit_test(every_cell_is_filled),
 		cmocka_unit_test(delete_always_leads_to_the_end),
 		cmocka_unit_test(only_a_start_brings_it_back),
+		cmocka_unit_test(a_reserved_one_waits_for_its_turn),
+		cmocka_unit_test(what_is_over_is_only_deleted),
 		cmocka_unit_test(an_ordinary_life),
 		cmocka_unit_test(late_events_are_ignored),
 	};
