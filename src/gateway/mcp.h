@@ -21,6 +21,7 @@ enum mcp_limits {
 	MCP_EXCHANGES = 512,   /* of all */
 	MCP_CONNECTIONS = 128, /* on the socket and the port */
 	MCP_PRINCIPAL = 64,
+	MCP_SEEN = 16,      /* programs whose digests are at hand */
 	MCP_OUT = 16 << 20, /* bytes of answers that wait to be taken */
 	/* Past MCP_WAIT_MS a call that still has no answer gets one. */
 	MCP_OVERDUE_MS = MCP_WAIT_MS + 5000,
@@ -99,6 +100,13 @@ uint16_t mcp_listen_port(const struct gateway *g);
 void bearer_find(struct gateway *g, const struct mcp_head *h,
     struct mcp_who *who);
 
+/* The digest of an image's own program, which never changes. */
+struct mcp_seen {
+	char image[STORE_DIGEST + 1];
+	char path[512];
+	uint8_t digest[DIGEST_SIZE];
+};
+
 /* What the files above keep in the gateway. */
 struct mcp {
 	struct gateway *g;
@@ -113,6 +121,8 @@ struct mcp {
 	struct watch listener; /* mcp_listen.c */
 	struct timer listen_again;
 	uint16_t port;
+	struct mcp_seen seen[MCP_SEEN]; /* door.c */
+	size_t seen_next;
 	struct admit_rate rates[ADMIT_RATES];
 };
 
