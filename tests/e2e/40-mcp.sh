@@ -133,6 +133,10 @@ is "$code" 2 "which takes no name there"
 inside nacre mcp call check_policy '{"policy":{"version":1,"filesystem_policy":{"read_write":["/etc"]}}}'
 like "$out" '"allowed":false.*"code":"POLICY_EXCEEDS_PARENT".*"counterexample"' "a wider policy is shown its counterexample"
 tell cancel < <(/usr/bin/python3 "$top/tests/lib/mcp_http.py" "$socket" '' cancel 2>&1)
+of_name() { nacre sandbox list | grep -c "^$1-"; }
+until_is 0 of_name gone
+ok $? "a client that leaves cancels its create"
+is "$(of_name seen)" 1 "others stay"
 nacre mcp call delete_sandbox '{"id":"lead/seen"}' >/dev/null
 is "$(nacre mcp call get_grant '{"sandbox":"lead"}' | python3 -c 'import json,sys; print(json.load(sys.stdin)["grant"]["total"]["used"])')" 1 "which gives its place back"
 inside nacre mcp call create_sandbox '{"name":"box","kind":"tool","request_id":"one"}'
