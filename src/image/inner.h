@@ -42,7 +42,7 @@ enum {
 	IMAGE_CHUNK = 256 << 10, /* one read of a source */
 };
 
-#define IMAGE_CPU "amd64" /* the only one nacre runs */
+#define IMAGE_CPU    "amd64"          /* the only one nacre runs */
 #define IMAGE_ID_MAX (UINT32_MAX - 1) /* of uid and gid; -1 is none, chown(2) */
 
 enum image_kind {
