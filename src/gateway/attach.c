@@ -250,7 +250,7 @@ take_name(struct span message, char *name, size_t size, struct fault *f)
 static int
 first_word(struct arrival *r, struct span s, struct fault *f)
 {
-	char name[LIMIT_ID + 1];
+	char name[LIMIT_ID + 1] = "";
 
 	if (take_name(s, name, sizeof(name), f) < 0)
 		return -1;

@@ -174,16 +174,18 @@ pump(struct tool_exec *x)
 	while (to != NULL && !x->input_ended) {
 		nacre_session_v1_AttachDown m =
 		    nacre_session_v1_AttachDown_init_zero;
-		size_t n =
-		    x->left.len < LIMIT_CHUNK ? x->left.len : LIMIT_CHUNK;
+		struct span piece = x->left;
 		struct arena a;
 		int rc;
 
+		if (piece.len > LIMIT_CHUNK)
+			piece.len = LIMIT_CHUNK;
 		arena_init(&a, 2 * LIMIT_CHUNK);
-		m.which_kind = n > 0 ? nacre_session_v1_AttachDown_in_tag
-				     : nacre_session_v1_AttachDown_in_end_tag;
-		if (n > 0)
-			m.kind.in = wire_bytes(&a, span_of(x->left.ptr, n));
+		m.which_kind = piece.len > 0
+		    ? nacre_session_v1_AttachDown_in_tag
+		    : nacre_session_v1_AttachDown_in_end_tag;
+		if (piece.len > 0)
+			m.kind.in = wire_bytes(&a, piece);
 		else
 			m.kind.in_end = true;
 		buf_clear(&b);
@@ -193,8 +195,8 @@ pump(struct tool_exec *x)
 		arena_release(&a);
 		if (rc < 0)
 			break; /* no room: on_writable() goes on */
-		x->input_ended = n == 0;
-		x->left = span_from(x->left, n);
+		x->input_ended = piece.len == 0;
+		x->left = span_from(x->left, piece.len);
 	}
 	buf_release(&b);
 }

@@ -182,9 +182,8 @@ sink_end(void *owner, bool broken)
 	struct fault f = { 0 };
 
 	d->exchange = NULL;
-	if (broken)
-		fault_set(&f, FAULT_LIMIT, "the answer is too long");
 	if (broken) {
+		fault_set(&f, FAULT_LIMIT, "the answer is too long");
 		finish(d, &f);
 		return;
 	}

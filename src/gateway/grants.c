@@ -75,12 +75,13 @@ tell_programs(const struct grant *g, struct arena *a, nacre_v1_Grant *out)
 	out->programs = arena_get(a, g->programs_n * sizeof(*out->programs));
 	for (size_t i = 0; out->programs != NULL && i < g->programs_n; i++) {
 		const struct grant_program *p = &g->programs[i];
-		char hex[DIGEST_HEX];
 
 		out->programs[i].path = arena_str(a, p->path);
 		out->programs[i].resolved = arena_str(a, p->resolved);
 		out->programs[i].pinned = p->is_pinned;
 		if (p->has_sha256) {
+			char hex[DIGEST_HEX];
+
 			hex_format(p->sha256, sizeof(p->sha256), hex);
 			out->programs[i].sha256 = arena_str(a, span_str(hex));
 		}

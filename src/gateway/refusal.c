@@ -132,8 +132,6 @@ write_texts(const nacre_v1_Refusal *r, struct json_out *o)
 static void
 write_numbers(const nacre_v1_Refusal *r, struct json_out *o)
 {
-	char at[32];
-
 	if (r->limit != NULL && r->limit[0] != '\0') {
 		json_out_key(o, "used");
 		json_out_uint(o, r->used);
@@ -141,6 +139,8 @@ write_numbers(const nacre_v1_Refusal *r, struct json_out *o)
 		json_out_uint(o, r->max);
 	}
 	if (r->at_ms > 0) {
+		char at[32];
+
 		time_format(r->at_ms, at);
 		json_out_key(o, "at");
 		json_out_text(o, at);
