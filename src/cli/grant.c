@@ -117,7 +117,7 @@ static void
 grant_json(struct json_out *o, const nacre_v1_Grant *g)
 {
 	char expires[32];
-	char set[32];
+	char set_at[32];
 	const struct cli_text_member texts[] = {
 		{ "id", cli_text(g->id) },
 		{ "root", cli_text(g->root) },
@@ -126,11 +126,11 @@ grant_json(struct json_out *o, const nacre_v1_Grant *g)
 		{ "state", cli_text(g->state) },
 		{ "expires_at", expires },
 		{ "set_by", cli_text(g->set_by) },
-		{ "set_at", set },
+		{ "set_at", set_at },
 	};
 
 	time_format(g->expires_ms, expires);
-	time_format(g->set_ms, set);
+	time_format(g->set_ms, set_at);
 	json_out_object(o);
 	cli_json_texts(o, texts, NELEM(texts));
 	limit_json(o, "depth", &g->depth);
@@ -329,17 +329,18 @@ used(struct cli *c, const nacre_v1_GrantLimit *l)
 static void
 add(struct cli *c, struct listing *l, const nacre_v1_Grant *g)
 {
-	char when[32];
-	const char *cells[] = { cli_text(g->root_name), cli_text(g->state),
-		used(c, &g->depth), used(c, &g->breadth), used(c, &g->total),
-		when };
-
-	time_format(g->expires_ms, when);
 	l->n++;
-	if (c->json)
+	if (c->json) {
 		grant_json(&l->json, g);
-	else
+	} else {
+		char when[32];
+		const char *cells[] = { cli_text(g->root_name),
+			cli_text(g->state), used(c, &g->depth),
+			used(c, &g->breadth), used(c, &g->total), when };
+
+		time_format(g->expires_ms, when);
 		cli_table_row(c, &l->table, cells);
+	}
 }
 
 static int

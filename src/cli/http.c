@@ -58,12 +58,12 @@ find_door(struct in_addr *at)
 {
 	struct fault ignored = { 0 };
 	bool found = false;
-	struct span rest;
 	struct buf b;
 
 	buf_init(&b, HOSTS);
 	if (file_read(AT_FDCWD, "/etc/hosts", &b, &ignored) == 0) {
-		rest = buf_span(&b);
+		struct span rest = buf_span(&b);
+
 		while (rest.len > 0 && !found) {
 			size_t n = span_find(rest, '\n');
 

@@ -24,13 +24,14 @@ import_message(struct client_stream *s, struct span message)
 	nacre_v1_ImportImageEvent e = nacre_v1_ImportImageEvent_init_zero;
 	struct cli *c = s->client->cli;
 	struct arena a;
-	char size[32];
 	bool rc;
 
 	arena_init(&a, LIMIT_MESSAGE);
 	rc = WIRE_DECODE(nacre_v1_ImportImageEvent, &e, message, &a,
 		 &s->fault) == 0;
 	if (rc && !e.has_image) {
+		char size[32];
+
 		cli_bytes(e.bytes, size);
 		(void)snprintf(im->doing, sizeof(im->doing),
 		    "importing '%s': %.64s, %s, %llu entries", im->name,

@@ -222,17 +222,17 @@ judge(struct arena *a, const struct scene *s, const struct policy *child,
     const struct policy *parent)
 {
 	struct prover_image image = s->image;
-	struct prover_question q = { .child = child,
-		.parent = parent,
-		.image = s->known ? &image : NULL };
+	struct prover_question q = { .child = child, .parent = parent };
 	struct image_account who;
 	struct prover_result r;
 	struct fault ignored = { 0 };
 
-	if (s->known &&
-	    image_run_as(&s->info, child->user, child->group, &who, &ignored) ==
-		0)
-		image.workdir = span_str(image_workdir(&s->info, &who));
+	if (s->known) {
+		if (image_run_as(&s->info, child->user, child->group, &who,
+			&ignored) == 0)
+			image.workdir = span_str(image_workdir(&s->info, &who));
+		q.image = &image;
+	}
 	prover_prove(&q, a, &r);
 	return r;
 }
