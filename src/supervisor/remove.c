@@ -72,9 +72,7 @@ removed(void *owner, const struct fault *why, struct span m)
 			(void)attach_errno(&f, reply.error, "remove", r->path);
 	}
 	arena_release(&a);
-	if (f.code != FAULT_NONE || !reply.more || !r->call)
-		finish(r, &f);
-	else if (ask(r, &f) != 0)
+	if (f.code != FAULT_NONE || !reply.more || !r->call || ask(r, &f) != 0)
 		finish(r, &f);
 	release(r);
 }
