@@ -12,6 +12,7 @@
  * is a cell and the file that it runs.
  */
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -154,7 +155,10 @@ cell_fill(const struct cell *c, const struct child_plan *from)
 	return true;
 }
 
-/* "start-end rw-p ...": private and writable is what a fork would copy. */
+/*
+ * "start-end rw-p ...": private and writable is what a fork would copy. The
+ * kernel told numbers and gets them back: none is a pointer of ours.
+ */
 static void
 keep_line(const char *line)
 {
@@ -163,7 +167,7 @@ keep_line(const char *line)
 	uintptr_t to = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
 
 	if (to > from && strlen(at) > 5 && at[2] == 'w' && at[4] == 'p')
-		(void)madvise((void *)from, to - from, MADV_DONTFORK);
+		(void)syscall(SYS_madvise, from, to - from, MADV_DONTFORK);
 }
 
 void

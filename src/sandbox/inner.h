@@ -190,9 +190,9 @@ struct ledger {
 	struct ledger_row rows[SANDBOX_LEDGER];
 	size_t next; /* the oldest goes first */
 };
-/* A call with these bytes came. *row is its row, valid until the next one. */
+/* A call with these bytes came. *out is its row, valid until the next one. */
 enum ledger_verdict ledger_enter(struct ledger *l, const char *id,
-    struct span inputs, const struct ledger_row **row);
+    struct span inputs, const struct ledger_row **out);
 void ledger_answer(struct ledger *l, const char *id,
     const struct ledger_answer *answer);
 /* It had no effect: the same may be asked again. */
