@@ -133,10 +133,10 @@ $(gen) $(gen:.c=.h): $(B)/gen/.stamp
 
 # --- the guest's system call filters: compiled here, not there
 filters := $(B)/gen/confine/filters.h
-$(BUILD)/tools/mkfilter: tools/mkfilter.c $(wildcard src/confine/*.def) $(DEPS)/.id
+$(B)/tools/mkfilter: tools/mkfilter.c $(wildcard src/confine/*.def) $(DEPS)/.id
 	$(call say,HOSTCC,$<)
 	$(Q)mkdir -p $(@D) && gcc -std=gnu11 -D_GNU_SOURCE -O1 $(filter-out -Wnull-dereference,$(warn)) -Isrc -isystem $(DEPS)/host/include -o $@ $< $(DEPS)/host/lib/libseccomp.a
-$(filters): $(BUILD)/tools/mkfilter
+$(filters): $(B)/tools/mkfilter
 	$(Q)mkdir -p $(@D) && $< >$@.part && mv $@.part $@
 $(B)/obj/%/libproto.a: $(gen:$(B)/gen/%.c=$(B)/obj/%/gen/%.o)
 
@@ -231,6 +231,10 @@ asan-bins:
 	$(sub) MODE=asan test-programs
 asan-programs:
 	$(sub) MODE=asan host-programs
+# Two makes at work in one folder would undo each other's files.
+ifneq ($(and $(filter asan-bins,$(MAKECMDGOALS)),$(filter asan-programs,$(MAKECMDGOALS))),)
+asan-programs: | asan-bins
+endif
 fuzz-bins:
 	$(sub) MODE=fuzz fuzz-programs
 host-setup:
