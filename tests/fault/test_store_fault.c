@@ -302,14 +302,13 @@ static void
 every_operation_may_fail(void **state)
 {
 	int faults = 0;
-	int n = 0;
 
 	(void)state;
 	assert_true(text_fmt(folder, sizeof(folder), "/tmp/store-XXXXXX"));
 	assert_non_null(mkdtemp(folder));
 	assert_true(text_fmt(path, sizeof(path), "%s/store.db", folder));
 	for (int dead = 0; dead <= 1; dead++) {
-		for (n = 0; n < MOST; n++) {
+		for (int n = 0; n < MOST; n++) {
 			faults += run(n, dead);
 			if (until_fault != -1 || operations <= n)
 				break;

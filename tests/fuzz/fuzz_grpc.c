@@ -174,14 +174,15 @@ record(struct span in, uint8_t *frame, size_t *n)
 	size_t len = in.ptr[3];
 	bool is_data = kind == KIND_DATA || kind == KIND_MESSAGE;
 	bool is_block = !is_data && kind != KIND_RESET;
-	size_t size;
 
 	in = span_from(in, 4);
 	if (len > in.len)
 		len = in.len;
 	*n = 0;
 	if (kind != KIND_TICK) {
-		size = payload(kind, flags, span_of(in.ptr, len), frame + 9);
+		size_t size =
+		    payload(kind, flags, span_of(in.ptr, len), frame + 9);
+
 		memset(frame, 0, 9);
 		frame[1] = (uint8_t)(size >> 8);
 		frame[2] = (uint8_t)size;

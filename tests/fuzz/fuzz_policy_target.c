@@ -50,7 +50,6 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	static char out[POLICY_PATH];
-	static char twice[POLICY_PATH];
 	const struct policy_pair *pairs;
 	struct span path;
 	struct span query;
@@ -65,6 +64,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		return 0;
 	form_check(path);
 	if (path.len <= POLICY_TARGET) {
+		static char twice[POLICY_PATH];
+
 		BUG_IF(
 		    policy_path_canonical(path, twice, &again, &none, &f) != 0);
 		BUG_IF(!span_equal(path, again) || none.len > 0);

@@ -227,8 +227,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	struct policy pair[2];
 	struct arena policies;
 	struct arena proofs;
-	struct prover_result at_once;
-	struct prover_result ticks;
 	bool ok;
 
 	if (n == 0)
@@ -241,7 +239,10 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		ok = make_policy(&b, &policies, &pair[0]) &&
 		    make_policy(&b, &policies, &pair[1]);
 	if (ok) {
-		at_once = prove(&pair[0], &pair[1], UINT64_MAX, &proofs);
+		struct prover_result at_once =
+		    prove(&pair[0], &pair[1], UINT64_MAX, &proofs);
+		struct prover_result ticks;
+
 		if (at_once.verdict == PROVER_EXCEEDS)
 			witness_check(&pair[0], &pair[1], &at_once);
 		arena_release(&proofs);

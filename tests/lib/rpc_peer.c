@@ -120,12 +120,13 @@ on_half_closed(struct rpc_call *c, void *owner)
 {
 	struct job *j = owner;
 	struct fault f = { 0 };
-	char text[32];
 
 	j->peer_ended = true;
 	if (strcmp(j->method, "Chat") == 0)
 		chat(j);
 	if (strcmp(j->method, "Sink") == 0) {
+		char text[32];
+
 		(void)text_fmt(text, sizeof(text), "%llu",
 		    (unsigned long long)j->bytes);
 		BUG_IF(rpc_send(c, span_str(text), &f) != 0);

@@ -62,13 +62,14 @@ read_policy(const char *text, struct policy *p)
 static void
 make_text(const struct family *f, size_t have, char *out, size_t size)
 {
-	const char *line[LINES];
-	char copy[4096] = "";
 	struct text t = { out, 0, size };
 	uint32_t n = 0;
-	uint32_t drop = UINT32_MAX;
 
 	if (have > 2 && chance(4) > 0) {
+		const char *line[LINES];
+		char copy[4096];
+		uint32_t drop = UINT32_MAX;
+
 		memcpy(copy, pool[chance((uint32_t)have)].text, sizeof(copy));
 		for (char *s = strtok(copy, "\n"); s && n < LINES;
 		     s = strtok(NULL, "\n"))

@@ -273,8 +273,6 @@ judge(const struct image *image, size_t images, bool given,
 		.paranoid = true };
 	struct prover_result r;
 	struct arena a;
-	char to[512];
-	char text[64];
 
 	arena_init(&a, 1 << 20);
 	prover_prove(&q, &a, &r);
@@ -285,6 +283,9 @@ judge(const struct image *image, size_t images, bool given,
 			show(&image[i], child, parent, "an excess", path);
 	}
 	if (r.verdict == PROVER_EXCEEDS && given) {
+		char to[512];
+		char text[64];
+
 		assert_true(text_copy(text, sizeof(text), r.witness.file));
 		if (!lead(image, text, to, 40) ||
 		    !only_child(image, child, parent, to, r.witness.write))

@@ -76,8 +76,9 @@ main(int argc, char **argv)
 		struct prover_result r;
 		uint64_t best = UINT64_MAX;
 		size_t used = 0;
+		unsigned i = 0;
 
-		for (unsigned i = 0; i < repeat; i++) {
+		do {
 			uint64_t from = now_ns();
 
 			prover_prove(&q, &proofs, &r);
@@ -86,7 +87,7 @@ main(int argc, char **argv)
 			used = proofs.used;
 			if (i + 1 < repeat)
 				arena_release(&proofs);
-		}
+		} while (++i < repeat);
 		(void)printf("%s %llu %llu %zu %u",
 		    prover_verdict_name(r.verdict), (unsigned long long)best,
 		    (unsigned long long)r.steps, used,

@@ -148,12 +148,12 @@ the_deepest_text_is_one_the_parser_takes(void **state)
 	buf_init(&b, 4096);
 	json_out_init(&o, &b);
 	for (int i = 0; i < JSON_DEPTH; i++) {
-		if (i % 2)
+		if (i % 2) {
 			json_out_key(&o, "k");
-		if (i % 2)
 			json_out_array(&o);
-		else
+		} else {
 			json_out_object(&o);
+		}
 	}
 	for (int i = 0; i < JSON_DEPTH; i++)
 		json_out_end(&o);

@@ -110,7 +110,6 @@ request_make(void)
 {
 	const struct json_value *headers = json_get(matrix.row, "headers");
 	struct span hex = text_of("body_hex", "");
-	uint8_t *bytes;
 
 	peer_bare(&peer);
 	peer.head.method = text_of("method", "POST");
@@ -124,7 +123,8 @@ request_make(void)
 			    placeholder(m->text));
 	peer.request.body = text_of("body", "");
 	if (hex.len > 0) {
-		bytes = arena_get(&matrix.arena, hex.len / 2);
+		uint8_t *bytes = arena_get(&matrix.arena, hex.len / 2);
+
 		assert_true(hex_parse(hex, bytes, hex.len / 2));
 		peer.request.body = span_of(bytes, hex.len / 2);
 	}

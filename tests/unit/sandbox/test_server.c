@@ -265,14 +265,14 @@ calls_are_served_in_their_states_only(void **state)
 		assert_int_equal(strlen(served[i].cells), SANDBOX_BROKEN + 1);
 		for (unsigned s = 0; served[i].cells[s]; s++) {
 			bool is = served[i].cells[s] == 's';
-			char path[64];
+			char call[64];
 
-			(void)text_fmt(path, sizeof(path), CALL "%s",
+			(void)text_fmt(call, sizeof(call), CALL "%s",
 			    served[i].method);
 			sandbox->state = (enum sandbox_state)s;
 			if (is && served[i].waits)
 				continue;
-			(void)ask_empty(path, "Bearer " TOKEN);
+			(void)ask_empty(call, "Bearer " TOKEN);
 			assert_int_equal(
 			    strncmp(ended.text, "the sandbox is ", 15) == 0,
 			    !is);

@@ -48,8 +48,8 @@ static const char *
 in(const struct stage *s, const char *name)
 {
 	static char paths[8][128];
-	static unsigned turn;
-	char *path = paths[turn++ % 8];
+	static unsigned used;
+	char *path = paths[used++ % 8];
 
 	(void)snprintf(path, 128, "%s/%s", s->dir, name);
 	return path;
