@@ -265,7 +265,9 @@ region_set_literals(struct region_solver *p, enum region_dim dim,
 	const struct policy_glob **list =
 	    region_take(p, n, sizeof(const void *));
 
-	for (size_t i = 0; list && i < n; i++)
+	if (!list)
+		return REGION_ALL;
+	for (size_t i = 0; i < n; i++)
 		list[i] = region_glob_literal(p, s[i]);
 	return p->spent ? REGION_ALL : region_set_globs(p, dim, list, n);
 }
