@@ -4,6 +4,7 @@
 
 #include "gateway/open.h"
 #include "gateway/vm.h"
+#include "gateway/which.h"
 
 static void
 note(struct call *c, const struct store_sandbox *row)
@@ -13,12 +14,30 @@ note(struct call *c, const struct store_sandbox *row)
 	(void)text_copy(c->sandbox, sizeof(c->sandbox), span_str(row->name));
 }
 
+/* "lead/worker": from a root down. */
+static int
+open_place(struct call *c, const char *name, struct store_sandbox *row,
+    struct fault *f)
+{
+	struct which *w = arena_get(&c->arena, sizeof(*w));
+
+	if (w == NULL)
+		return fault_set(f, FAULT_LIMIT, "the request is too large");
+	if (which_open(c, name, "name", w, f) < 0 ||
+	    which_row(c, w, row, f) < 0)
+		return -1;
+	note(c, row);
+	return 0;
+}
+
 int
 open_name(struct call *c, const char *name, struct store_sandbox *row,
     struct fault *f)
 {
 	if (name == NULL || *name == '\0')
 		return fault_field(f, "name", "the sandbox's name is missing");
+	if (strchr(name, '/') != NULL)
+		return open_place(c, name, row, f);
 	(void)text_copy(c->sandbox, sizeof(c->sandbox), span_str(name));
 	if (store_sandbox_by_name(c->g->store, name, &c->arena, row, f) < 0) {
 		if (f->code == FAULT_NOT_FOUND)

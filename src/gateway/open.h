@@ -8,7 +8,8 @@
 
 struct vm;
 
-/* By name; notes id and name for the record. */
+/* By name, a child's from its root down ("lead/worker"); notes id and name for
+ * the record. */
 int open_name(struct call *c, const char *name, struct store_sandbox *row,
     struct fault *f) MUST_CHECK;
 int open_id(struct call *c, const char *id, struct store_sandbox *row,

@@ -39,6 +39,11 @@ run nacre sandbox create --quiet --name lead --from tiny --memory 64 "${limits[@
 is "$code $(nacre grant get lead -o json | grep -o '"state":"live"')" '0 "state":"live"' "a sandbox and its grant are made together"
 run create lead worker
 is "$code" 0 "and it opens a child"
+run nacre sandbox exec lead/worker -- echo below
+is "$code $out" "0 below" "which commands find by its place"
+is "$(nacre sandbox get lead/worker -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)["name"])')" "$(one lead worker full_name)" "and get"
+run nacre sandbox exec lead/nobody -- true
+like "$code $out" "nobody|not found|no sandbox" "a place that is none is told"
 nacre sandbox delete lead >/dev/null 2>&1
 
 # --- policies
