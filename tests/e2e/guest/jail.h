@@ -404,7 +404,7 @@ static void
 show_escapes(void)
 {
 	static const char *const to_read[] = { "/", "/open", "/open/f",
-		"/usr/../open/f", "/proc/self/root/open/f",
+		"/proc/../open/f", "/proc/self/root/open/f",
 		"/proc/thread-self/root/open/f", "/proc/1/root",
 		"/proc/1/root/open/f", "/proc/1/cwd", "/proc/1/exe",
 		"/proc/1/fd", "/proc/1/fdinfo", "/proc/1/environ",
