@@ -153,8 +153,8 @@ unknown_fields_are_skipped(void **state)
 
 	(void)state;
 	/* field 9999, varint */
-	assert_int_equal(
-	    decode_create(SPAN_LIT("\xf8\xf0\x04\x01"), ARENA, &f), 0);
+	assert_int_equal(decode_create(SPAN_LIT("\xf8\xf0\x04\x01"), ARENA, &f),
+	    0);
 }
 
 static void
