@@ -148,3 +148,20 @@ cli_want(const struct cli_words *w, size_t n, const char *usage,
 		return fault_set(f, FAULT_INVALID, "usage: nacre %s", usage);
 	return 0;
 }
+
+int
+cli_pair(struct cli *c, const char *text, char **name, char **value,
+    struct fault *f)
+{
+	struct span pair = span_str(text);
+	size_t at = span_find(pair, '=');
+
+	if (at == 0 || at == pair.len)
+		return fault_field(f, "--env",
+		    "'--env' wants NAME=VALUE, not '%s'", text);
+	*name = arena_str(&c->arena, span_of(pair.ptr, at));
+	*value = arena_str(&c->arena, span_from(pair, at + 1));
+	if (*name == NULL || *value == NULL)
+		return fault_set(f, FAULT_LIMIT, "too many '--env'");
+	return 0;
+}

@@ -75,6 +75,10 @@ int cli_parse(struct cli *c, char **argv, const struct cli_option *o, size_t n,
 /* Exactly n words, else INVALID with the usage line. */
 int cli_want(const struct cli_words *w, size_t n, const char *usage,
     struct fault *f) MUST_CHECK;
+/* The NAME and VALUE of one '--env', in the arena of c; INVALID when it is not
+ * NAME=VALUE. */
+int cli_pair(struct cli *c, const char *text, char **name, char **value,
+    struct fault *f) MUST_CHECK;
 /* The option "-f" of logs and "-n" of exec are short: see their files. */
 
 /* Say what went wrong and what to do; returns the exit code. */

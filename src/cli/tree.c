@@ -94,17 +94,9 @@ put_env(struct cli *c, const struct cli_list *env,
 	if (!m->environment)
 		return fault_set(f, FAULT_LIMIT, "too many '--env'");
 	for (size_t i = 0; i < env->n; i++) {
-		struct span pair = span_str(env->items[i]);
-		size_t at = span_find(pair, '=');
-
-		if (at == 0 || at == pair.len)
-			return fault_field(f, "--env",
-			    "'--env' wants NAME=VALUE, not '%s'",
-			    env->items[i]);
-		m->environment[i].key =
-		    arena_str(&c->arena, span_of(pair.ptr, at));
-		m->environment[i].value =
-		    arena_str(&c->arena, span_from(pair, at + 1));
+		if (cli_pair(c, env->items[i], &m->environment[i].key,
+			&m->environment[i].value, f) < 0)
+			return -1;
 	}
 	m->environment_count = (pb_size_t)env->n;
 	return 0;
