@@ -57,7 +57,7 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 	return 0;
 }
 
-/* The very token that was issued last needs no signature checked (0.5 ms): it
+/* The very token that was issued last needs no signature checked: it
  * is who it says it is until it expires. */
 static bool
 is_last(const struct session *s, struct span token, const uint8_t *last)

@@ -6,8 +6,8 @@
  *
  * Tokens are indexed like all else (RFC 7541 7.1.3 advises against it where a
  * stranger's fields share the connection): on our connections every field is
- * ours, no intermediary reads them, and a token sent by its number instead of
- * its 450 bytes saves a guest a twentieth of an exec.
+ * ours, no intermediary reads them, and a guest need not send 450 bytes of
+ * token with every call.
  */
 #include <string.h>
 

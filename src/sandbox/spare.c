@@ -7,8 +7,8 @@
  * does not suit (a terminal, a plan that is too large, a spare that has ended,
  * an agent that has all its processes) gets a child of its own instead.
  *
- * What it holds while it waits are its kernel's books, some 60 KiB of the
- * agent's memory.
+ * What it holds while it waits are its kernel's books, in the agent's
+ * memory.
  */
 #include <errno.h>
 #include <fcntl.h>
