@@ -213,17 +213,9 @@ fill_start(struct cli *c, const struct exec_options *o,
 	if (!ask->environment)
 		return fault_set(f, FAULT_LIMIT, "too many '--env'");
 	for (size_t i = 0; i < o->env.n; i++) {
-		struct span pair = span_str(o->env.items[i]);
-		size_t at = span_find(pair, '=');
-
-		if (at == 0 || at == pair.len)
-			return fault_field(f, "--env",
-			    "'--env' wants NAME=VALUE, not '%s'",
-			    o->env.items[i]);
-		ask->environment[i].key =
-		    arena_str(&c->arena, span_of(pair.ptr, at));
-		ask->environment[i].value =
-		    arena_str(&c->arena, span_from(pair, at + 1));
+		if (cli_pair(c, o->env.items[i], &ask->environment[i].key,
+			&ask->environment[i].value, f) < 0)
+			return -1;
 	}
 	ask->environment_count = (pb_size_t)o->env.n;
 	return 0;
