@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors, clocks, random bytes, files; base/sys.h has the contracts. */
+#include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,8 @@
 #include "base/base.h"
 
 enum {
-	FD_PASS_MAX = 8
+	FD_PASS_MAX = 8,
+	OPEN_TRIES = 128
 };
 
 void
@@ -31,6 +34,21 @@ void
 fd_cleanup(int *fd)
 {
 	fd_close(fd);
+}
+
+int
+fd_open_under(int dir, const char *path, int flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = (unsigned)flags | O_CLOEXEC,
+		.resolve = resolve };
+	long fd = -1;
+
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return (int)fd;
 }
 
 int

@@ -27,6 +27,12 @@ int fd_send(int sock, const void *p, size_t n, const int *fds, size_t nfds,
 /* *got bytes (0 = end); *nfds in: room, out: taken. FAULT_BUSY on EAGAIN. */
 int fd_receive(int sock, void *p, size_t size, size_t *got, int *fds,
     size_t *nfds, struct fault *f) MUST_CHECK;
+/*
+ * openat2(2) below the folder `dir` with O_CLOEXEC and RESOLVE_* bits. While
+ * the kernel cannot tell whether a '..' left the folder beside somebody's
+ * rename or mount (EAGAIN), again, 128 times at most. -1 with errno.
+ */
+int fd_open_under(int dir, const char *path, int flags, uint64_t resolve);
 /* Lowest 3 descriptors open (on /dev/null when they were closed). */
 void fd_standard(void);
 

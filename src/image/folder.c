@@ -7,7 +7,6 @@
  */
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 
 #include <dirent.h>
@@ -41,12 +40,9 @@ struct walk {
 int
 image_folder_open(int dir, const char *path, int flags, bool links)
 {
-	struct open_how how = { .flags = (unsigned)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
-		    (links ? 0 : RESOLVE_NO_SYMLINKS) };
-
-	return (int)syscall(SYS_openat2, dir, *path ? path : ".", &how,
-	    sizeof(how));
+	return fd_open_under(dir, *path ? path : ".", flags,
+	    RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
+		(links ? 0U : RESOLVE_NO_SYMLINKS));
 }
 
 static size_t

@@ -7,7 +7,6 @@
 #include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +20,6 @@ static int
 open_below(int dir, const char *name, const char *path, int flags,
     struct fault *f)
 {
-	struct open_how how = { .flags = (unsigned)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 	int fd;
 
 	if (dir < 0 || !name) {
@@ -36,8 +33,8 @@ open_below(int dir, const char *name, const char *path, int flags,
 			return fault_set(f, FAULT_INVALID,
 			    "'%s' is not below '%s'", path, name);
 		n += strspn(path + n, "/");
-		fd =
-		    (int)syscall(SYS_openat2, dir, path + n, &how, sizeof(how));
+		fd = fd_open_under(dir, path + n, flags,
+		    RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 	}
 	if (fd < 0)
 		return fault_sys(f, "cannot open '%s'", path);

@@ -7,7 +7,6 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include <errno.h>
@@ -152,10 +151,8 @@ judge_name(struct program *p, struct arena *a)
 static int
 open_layer(int folder, const char *path)
 {
-	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-
-	return (int)syscall(SYS_openat2, folder, path + 1, &how, sizeof(how));
+	return fd_open_under(folder, path + 1, O_PATH | O_NOFOLLOW,
+	    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
 /*

@@ -26,10 +26,8 @@
 static int
 open_in(int root, const char *path, int flags)
 {
-	struct open_how how = { .flags = (unsigned)flags | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd_open_under(root, path, flags,
+	    RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 /* The kernel's own file systems show this process, not the agent's. */

@@ -11,7 +11,6 @@
  */
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,10 +47,8 @@ jail_image(struct sandbox *sb, struct fault *f)
 static int
 open_below(int root, const char *path, uint64_t links)
 {
-	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | links };
-
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd_open_under(root, path, O_PATH,
+	    RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | links);
 }
 
 static bool

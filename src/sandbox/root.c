@@ -32,16 +32,15 @@ struct setting {
 static int
 open_place(int root, const char *path, mode_t mode, struct fault *f)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT };
-	long fd;
+	int fd;
 
 	if (mkdirat(root, path, mode) != 0 && errno != EEXIST)
 		return fault_sys(f, "cannot make '/%s'", path);
-	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	fd = fd_open_under(root, path, O_PATH | O_DIRECTORY,
+	    RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT);
 	if (fd < 0)
 		return fault_sys(f, "'/%s' of the image is no folder", path);
-	return (int)fd;
+	return fd;
 }
 
 /* A new file system of a type, mounted on the folder `at`. */
