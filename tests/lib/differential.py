@@ -214,6 +214,9 @@ def short(data):
 
 
 def main():
+    # A shell starts what is in its background with these ignored.
+    for ignored in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(ignored, signal.SIG_DFL)
     table, sandbox, root = sys.argv[1:]
     only = os.environ.get("ONLY")
     for case in read_table(table):
