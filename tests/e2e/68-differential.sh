@@ -25,7 +25,7 @@ while IFS=$'\t' read -r same name; do
 	case $same in
 	same) ok 0 "$name" ;;
 	differs) ok 1 "$name" ;;
-	*) echo "# $name" >&2 ;;
+	*) echo "# $name" ;;
 	esac
 done <"$work/told"
 [ "$(grep -c '^same' "$work/told")" -ge 60 ]

@@ -214,8 +214,8 @@ def short(data):
 
 
 def main():
-    # A shell starts what is in its background with these ignored.
-    for ignored in (signal.SIGINT, signal.SIGQUIT):
+    # As a shell's background or nohup have them ignored.
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(ignored, signal.SIG_DFL)
     table, sandbox, root = sys.argv[1:]
     only = os.environ.get("ONLY")

@@ -12,7 +12,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/nacre-test.XXXXXX")
 export NACRE_STATE="$work/state"
 tests=0 failures=0
 
-# ok STATUS TITLE: one test. What was got goes to stderr: prove shows that.
+# ok STATUS TITLE: one test.
 ok() {
 	tests=$((tests + 1))
 	if [ "$1" -eq 0 ]; then
@@ -28,7 +28,7 @@ is() {
 		ok 0 "$3"
 	else
 		ok 1 "$3"
-		printf '#   got:    %s\n#   wanted: %s\n' "${1//$'\n'/$'\n#   '}" "${2//$'\n'/$'\n#   '}" >&2
+		printf '#   got:    %s\n#   wanted: %s\n' "${1//$'\n'/$'\n#   '}" "${2//$'\n'/$'\n#   '}"
 	fi
 }
 # like GOT REGEX TITLE
@@ -37,7 +37,7 @@ like() {
 		ok 0 "$3"
 	else
 		ok 1 "$3"
-		printf '#   got:  %s\n#   like: %s\n' "${1//$'\n'/$'\n#   '}" "$2" >&2
+		printf '#   got:  %s\n#   like: %s\n' "${1//$'\n'/$'\n#   '}" "$2"
 	fi
 }
 # run COMMAND...: sets $out (both streams) and $code.
@@ -88,7 +88,7 @@ finish() {
 		ok 0 "no process is left"
 	fi
 	if [ "$failures" -gt 0 ] && [ -f "$NACRE_STATE/gateway.log" ]; then
-		sed 's/^/# gateway: /' "$NACRE_STATE/gateway.log" | tail -n 40 >&2
+		sed 's/^/# gateway: /' "$NACRE_STATE/gateway.log" | tail -n 40
 	fi
 	chmod -R u+w "$work" 2>/dev/null
 	rm -rf "$work"
