@@ -21,8 +21,8 @@ is_one_of(uint8_t c, const char *set)
 	return c != '\0' && strchr(set, c) != NULL;
 }
 
-static bool
-is_token(struct span s)
+bool
+h1_is_token(struct span s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if (!is_alnum(s.ptr[i]) &&
@@ -96,8 +96,8 @@ part(struct span s, size_t from, size_t to)
 }
 
 /* http://host/path: the authority must be what Host says, checked later. */
-static bool
-take_target(struct h1 *h, struct span t, struct span *authority)
+bool
+h1_take_target(struct h1 *h, struct span t, struct span *authority)
 {
 	struct h1_request *r = &h->request;
 	size_t at;
@@ -153,10 +153,10 @@ take_request_line(struct h1 *h, struct span line, struct span *authority)
 
 	h->request.method = part(line, 0, first);
 	if (first == line.len || second == rest.len ||
-	    !is_token(h->request.method) || first > H1_METHOD)
+	    !h1_is_token(h->request.method) || first > H1_METHOD)
 		return fail(h, 400, "the request line is malformed");
 	return take_version(h, span_from(rest, second + 1)) &&
-	    take_target(h, part(rest, 0, second), authority);
+	    h1_take_target(h, part(rest, 0, second), authority);
 }
 
 /* --- fields that mean something here */
@@ -228,7 +228,7 @@ take_connection(struct h1 *h, struct span v)
 		    h1_is_word(word, "content-length") ||
 		    h1_is_word(word, "transfer-encoding"))
 			return fail(h, 400, "Connection names a framing field");
-		else if (word.len > 0 && !is_token(word))
+		else if (word.len > 0 && !h1_is_token(word))
 			return fail(h, 400, "Connection is malformed");
 	}
 	return true;
@@ -256,6 +256,20 @@ static const struct {
 };
 /* clang-format on */
 
+static bool
+check_value(struct h1 *h, struct span value)
+{
+	for (size_t i = 0; i < value.len; i++) {
+		uint8_t c = value.ptr[i];
+
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return fail(h, 400, "a control byte in a field");
+	}
+	if (!utf8_valid(value))
+		return fail(h, 400, "a field is not UTF-8");
+	return true;
+}
+
 bool
 h1_parse_field(struct h1 *h, struct span line, struct h1_field *out)
 {
@@ -265,34 +279,34 @@ h1_parse_field(struct h1 *h, struct span line, struct h1_field *out)
 		return fail(h, 400, "a line is folded");
 	out->name = part(line, 0, colon);
 	out->value = trim(span_from(line, colon + 1));
-	if (colon == line.len || !is_token(out->name))
+	if (colon == line.len || !h1_is_token(out->name))
 		return fail(h, 400, "a field's name is malformed");
-	for (size_t i = 0; i < out->value.len; i++) {
-		uint8_t c = out->value.ptr[i];
+	return check_value(h, out->value);
+}
 
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return fail(h, 400, "a control byte in a field");
-	}
-	if (!utf8_valid(out->value))
-		return fail(h, 400, "a field is not UTF-8");
+bool
+h1_take_field(struct h1 *h, struct span name, struct span value)
+{
+	struct h1_request *r = &h->request;
+
+	if (r->fields_n == H1_FIELDS)
+		return fail(h, 431, "there are too many fields");
+	if (!check_value(h, value))
+		return false;
+	r->fields[r->fields_n++] = (struct h1_field){ name, value };
+	for (size_t i = 0; i < NELEM(known); i++)
+		if (h1_is_word(name, known[i].name))
+			return known[i].take(h, value);
 	return true;
 }
 
 static bool
-take_field(struct h1 *h, struct span line)
+take_line(struct h1 *h, struct span line)
 {
-	struct h1_request *r = &h->request;
-	struct h1_field *field = &r->fields[r->fields_n];
+	struct h1_field field;
 
-	if (r->fields_n == H1_FIELDS)
-		return fail(h, 431, "there are too many fields");
-	if (!h1_parse_field(h, line, field))
-		return false;
-	r->fields_n++;
-	for (size_t i = 0; i < NELEM(known); i++)
-		if (h1_is_word(field->name, known[i].name))
-			return known[i].take(h, field->value);
-	return true;
+	return h1_parse_field(h, line, &field) &&
+	    h1_take_field(h, field.name, field.value);
 }
 
 /* What only all the fields together say. */
@@ -326,7 +340,7 @@ h1_parse_head(struct h1 *h)
 
 		rest = span_from(rest, n + 1);
 		if (is_first ? !take_request_line(h, line, &authority)
-			     : !take_field(h, line))
+			     : !take_line(h, line))
 			return H1_FAILED;
 		is_first = false;
 	}

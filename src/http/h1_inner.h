@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of HTTP/1.1: what the reader of heads and the reader of bodies
- * share. */
+/* Inside of HTTP/1.1: what the reader of heads and the reader of bodies share,
+ * and what HTTP/2's reader of heads takes from them. */
 #ifndef HTTP_H1_INNER_H
 #define HTTP_H1_INNER_H
 
@@ -42,8 +42,13 @@ enum h1_progress h1_fail(struct h1 *h, int status, const char *why);
 /* The bytes of head are whole, their last line is empty: fill the request.
  * H1_HEAD or H1_FAILED. */
 enum h1_progress h1_parse_head(struct h1 *h);
-/* One field line without its end. False: h1_fail() was called. */
+/* One field line without its end. Here and below, false: h1_fail() was
+ * called. */
 bool h1_parse_field(struct h1 *h, struct span line, struct h1_field *out);
+/* What follows judges one part and keeps it in the request. */
+bool h1_take_target(struct h1 *h, struct span t, struct span *authority);
+bool h1_take_field(struct h1 *h, struct span name, struct span value);
+bool h1_is_token(struct span s);
 enum h1_progress h1_feed_body(struct h1 *h, struct span in, size_t *used);
 
 #endif

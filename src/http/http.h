@@ -97,6 +97,8 @@ int h2_end(struct h2 *h, int32_t stream, const struct h2_header *trailers,
 /* Server, after the answer was queued: when our end has gone and the peer
  * still has not ended its own, reset it with NO_ERROR (RFC 9113 8.1). */
 void h2_end_both(struct h2 *h, int32_t stream);
+/* Server, before it answers: "100 Continue". */
+void h2_go_on(struct h2 *h, int32_t stream);
 void h2_consume(struct h2 *h, int32_t stream, size_t n);
 void h2_reset(struct h2 *h, int32_t stream, uint32_t error);
 void h2_ping(struct h2 *h, uint64_t opaque);
@@ -117,6 +119,15 @@ size_t h2_streams(const struct h2 *h);
 #define H2_CANCEL            0x8U
 #define H2_CONNECT_ERROR     0xaU
 #define H2_ENHANCE_YOUR_CALM 0xbU
+
+/*
+ * A request's header block as HTTP/1.1's reader would tell it: judged by the
+ * same limits and rules, :authority as Host, length 0 and is_chunked when no
+ * length is declared and a body may come. 0 and *r, which borrows hs; else the
+ * status to refuse it with, 4xx. Pseudo fields are none of r->fields.
+ */
+int h2_read_request(const struct h2_header *hs, size_t n,
+    struct h1_request *r) MUST_CHECK;
 
 /* Find a header by lower-case name; empty span with ptr NULL when absent. */
 struct span h2_find(const struct h2_header *hs, size_t n, const char *name);

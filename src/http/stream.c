@@ -124,6 +124,21 @@ h2_respond(struct h2 *h, int32_t stream, const struct h2_header *hs, size_t n,
 	return 0;
 }
 
+void
+h2_go_on(struct h2 *h, int32_t stream)
+{
+	static uint8_t name[] = ":status";
+	static uint8_t value[] = "100";
+	const nghttp2_nv nv = { name, value, sizeof(name) - 1,
+		sizeof(value) - 1, NGHTTP2_NV_FLAG_NONE };
+	struct h2_stream *s = find_live(h, stream);
+
+	BUG_IF(h->role != H2_SERVER);
+	if (s && !s->is_started)
+		(void)nghttp2_submit_headers(h->session, NGHTTP2_FLAG_NONE,
+		    stream, NULL, &nv, 1, NULL);
+}
+
 static size_t
 room(const struct h2 *h, const struct h2_stream *s)
 {
