@@ -5,7 +5,8 @@
  *   fd or bytes <-> [tls] <-> h2 <-> item: call or CONNECT stream <-> owner
  *     pump.c                  link.c       call.c client.c server.c stream.c
  *
- * An item is what hangs on one HTTP/2 stream. Its life ends in two steps: it
+ * An item is what hangs on one HTTP/2 stream: a call, or a stream of bytes
+ * (CONNECT, or a request that is not gRPC). Its life ends in two steps: it
  * is marked with item_end(), and its `later` then tells the owner and buries
  * it, so `closed` never runs inside a call of the owner's. The HTTP/2 stream
  * may live on without an item while its last bytes go out.
@@ -66,7 +67,8 @@ struct rpc_stream {
 	struct buf in; /* bytes from before it was accepted */
 	size_t unread;
 	uint32_t error;
-	bool is_open;
+	bool is_request;
+	bool is_open; /* a request: answered */
 	bool peer_ended;
 	bool eof_told;
 	bool has_ended;
@@ -154,6 +156,8 @@ void server_trailers(struct rpc_call *c);
 void server_refuse(struct rpc_call *c, const struct fault *why);
 
 /* stream.c */
+void stream_request(struct rpc_link *l, int32_t id, const struct h2_header *hs,
+    size_t n);
 void stream_open(struct rpc_link *l, int32_t id, const struct h2_header *hs,
     size_t n);
 void stream_headers(struct rpc_stream *s, const struct h2_header *hs, size_t n);

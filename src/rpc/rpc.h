@@ -62,6 +62,7 @@ struct rpc_request {
 };
 
 struct rpc_server {
+	/* Optional where `request` is set. */
 	void (*open)(void *owner, struct rpc_link *link, struct rpc_call *c,
 	    const struct rpc_request *r);
 	/* Optional: a CONNECT request. Inside the callback rpc_stream_accept(),
@@ -69,6 +70,12 @@ struct rpc_server {
 	void (*connect)(void *owner, struct rpc_link *link,
 	    struct rpc_stream *s, struct span authority,
 	    const struct h2_header *headers, size_t n);
+	/* Optional: a request that is not gRPC; any, when there is no `open`.
+	 * Inside the callback rpc_stream_reset() it, or rpc_stream_await() it
+	 * and rpc_stream_answer() it at any time; its body comes as bytes and
+	 * eof. Unset: 405 or 415. */
+	void (*request)(void *owner, struct rpc_link *link,
+	    struct rpc_stream *s, const struct h2_header *headers, size_t n);
 	void *owner;
 };
 
@@ -157,7 +164,8 @@ void rpc_consume(struct rpc_call *c, size_t n);
 struct rpc_link *rpc_call_link(const struct rpc_call *c);
 
 /*
- * CONNECT streams: plain bytes on an HTTP/2 stream (RFC 9113 8.5).
+ * CONNECT streams: plain bytes on an HTTP/2 stream (RFC 9113 8.5). Requests
+ * that are not gRPC, on the server's side, are streams that are answered.
  */
 struct rpc_stream_events {
 	/* Client: 200 came. */
@@ -168,6 +176,8 @@ struct rpc_stream_events {
 	void (*bytes)(struct rpc_stream *s, void *owner, struct span b);
 	void (*eof)(struct rpc_stream *s, void *owner);
 	void (*writable)(struct rpc_stream *s, void *owner);
+	/* Once, never inside a function that the owner calls on that stream:
+	 * both ends are through (error 0), or it was reset, or the link ended. */
 	void (*closed)(struct rpc_stream *s, void *owner, uint32_t error);
 };
 struct rpc_stream *rpc_connect(struct rpc_link *l, const char *authority,
@@ -181,6 +191,13 @@ void rpc_stream_accept(struct rpc_stream *s,
 void rpc_stream_await(struct rpc_stream *s,
     const struct rpc_stream_events *events, void *owner);
 void rpc_stream_refuse(struct rpc_stream *s, int status, struct span json);
+/* A request: the head of its answer, once; end: that is all of it. The body is
+ * what is written then, up to rpc_stream_end(); the rest of the request's own
+ * body is not waited for. */
+int rpc_stream_answer(struct rpc_stream *s, const struct h2_header *hs,
+    size_t n, bool end, struct fault *f) MUST_CHECK;
+/* A request, before that: "100 Continue". */
+void rpc_stream_go_on(struct rpc_stream *s);
 size_t rpc_stream_write(struct rpc_stream *s, struct span b);
 void rpc_stream_consume(struct rpc_stream *s, size_t n);
 void rpc_stream_end(struct rpc_stream *s);

@@ -148,13 +148,15 @@ server_headers(struct rpc_link *l, int32_t stream, const struct h2_header *hs,
 	struct rpc_request r = { .headers = hs, .headers_n = n };
 	struct fault f = { 0 };
 	struct rpc_call *c;
+	bool is_post = span_is(h2_find(hs, n, ":method"), "POST");
+	bool is_call = is_post && is_grpc(h2_find(hs, n, "content-type"));
 
-	if (!span_is(h2_find(hs, n, ":method"), "POST")) {
-		answer_http(l, stream, "405");
+	if (l->handlers->request && (!is_call || !l->handlers->open)) {
+		stream_request(l, stream, hs, n);
 		return;
 	}
-	if (!is_grpc(h2_find(hs, n, "content-type"))) {
-		answer_http(l, stream, "415");
+	if (!is_call) {
+		answer_http(l, stream, is_post ? "415" : "405");
 		return;
 	}
 	r.path = h2_find(hs, n, ":path");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CONNECT streams: plain bytes on an HTTP/2 stream, either end. What comes
- * before the server has accepted waits here, at most one window of it.
+ * before the server has accepted waits here, at most one window of it. And
+ * requests that are not gRPC, at the server's end: nothing waits.
  */
 #include <stdlib.h>
 
@@ -113,6 +114,46 @@ stream_open(struct rpc_link *l, int32_t id, const struct h2_header *hs,
 }
 
 void
+stream_request(struct rpc_link *l, int32_t id, const struct h2_header *hs,
+    size_t n)
+{
+	struct rpc_stream *s = stream_new(l, id);
+
+	s->is_request = true;
+	l->handlers->request(l->handlers->owner, l, s, hs, n);
+	BUG_IF(!s->events && !s->item.is_ended && !l->is_dead);
+}
+
+int
+rpc_stream_answer(struct rpc_stream *s, const struct h2_header *hs, size_t n,
+    bool end, struct fault *f)
+{
+	struct h2 *h2 = s->item.link->h2;
+
+	BUG_IF(!s->is_request || s->is_open);
+	if (s->item.is_ended)
+		return fault_set(f, FAULT_LOST, "the stream has ended");
+	if (h2_respond(h2, s->item.stream, hs, n, end, f) != 0)
+		return -1;
+	s->is_open = true;
+	s->has_ended = end;
+	if (end)
+		h2_end_both(h2, s->item.stream);
+	link_wake(s->item.link);
+	return 0;
+}
+
+void
+rpc_stream_go_on(struct rpc_stream *s)
+{
+	BUG_IF(!s->is_request || s->is_open);
+	if (s->item.is_ended)
+		return;
+	h2_go_on(s->item.link->h2, s->item.stream);
+	link_wake(s->item.link);
+}
+
+void
 rpc_stream_await(struct rpc_stream *s, const struct rpc_stream_events *events,
     void *owner)
 {
@@ -187,7 +228,8 @@ stream_headers(struct rpc_stream *s, const struct h2_header *hs, size_t n)
 static bool
 takes_bytes(const struct rpc_stream *s)
 {
-	return (s->item.is_client || s->is_open) && s->in.len == 0;
+	return (s->item.is_client || s->is_open || s->is_request) &&
+	    s->in.len == 0;
 }
 
 void
@@ -255,6 +297,8 @@ rpc_stream_end(struct rpc_stream *s)
 	s->has_ended = true;
 	if (h2_end(s->item.link->h2, s->item.stream, NULL, 0, &f) != 0)
 		rpc_stream_reset(s, H2_INTERNAL_ERROR);
+	else if (s->is_request)
+		h2_end_both(s->item.link->h2, s->item.stream);
 	link_wake(s->item.link);
 }
 

@@ -15,7 +15,8 @@
 enum {
 	FUZZ_SERVER = 1 << 0,
 	FUZZ_LATE = 1 << 1,
-	FUZZ_CUT = 1 << 2, /* the transport takes little */
+	FUZZ_CUT = 1 << 2,   /* the transport takes little */
+	FUZZ_PLAIN = 1 << 3, /* requests that are not gRPC are served */
 };
 
 enum kind {
@@ -28,6 +29,7 @@ enum kind {
 	KIND_RESET,
 	KIND_TICK,
 	KIND_COUNT,
+	KIND_PLAIN = 255, /* a request of the path that the flags choose */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -117,6 +119,8 @@ payload(enum kind kind, uint8_t flags, struct span in, uint8_t *to)
 {
 	static const char *const methods[] = { "Echo", "Count", "Chat", "Sink",
 		"Sleep", "Refuse", "" };
+	static const char *const paths[] = { "/echo", "/count", "/go", "/early",
+		"/hold", "/" };
 	uint8_t *at = to;
 	char path[40];
 
@@ -133,6 +137,13 @@ payload(enum kind kind, uint8_t flags, struct span in, uint8_t *to)
 		FIELD(at, ":method", "CONNECT");
 		at += field(at, SPAN_LIT(":authority"),
 		    span_str(flags & 2 ? "echo:1" : "tunnel:1"));
+		break;
+	case KIND_PLAIN:
+		FIELD(at, ":method", "POST");
+		FIELD(at, ":scheme", "http");
+		FIELD(at, ":authority", "a");
+		at += field(at, SPAN_LIT(":path"),
+		    span_str(paths[flags % NELEM(paths)]));
 		break;
 	case KIND_ANSWER:
 		FIELD(at, ":status", "200");
@@ -168,7 +179,9 @@ payload(enum kind kind, uint8_t flags, struct span in, uint8_t *to)
 static struct span
 record(struct span in, uint8_t *frame, size_t *n)
 {
-	enum kind kind = (enum kind)(in.ptr[0] % KIND_COUNT);
+	enum kind kind = in.ptr[0] == KIND_PLAIN
+	    ? KIND_PLAIN
+	    : (enum kind)(in.ptr[0] % KIND_COUNT);
 	uint8_t flags = in.ptr[1];
 	uint8_t stream = in.ptr[2];
 	size_t len = in.ptr[3];
@@ -242,6 +255,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	takes = data[0] & FUZZ_CUT ? 50 : SIZE_MAX;
 	rpc_peer_init(&peer, loop);
 	peer.accepts_late = data[0] & FUZZ_LATE;
+	if (data[0] & FUZZ_PLAIN)
+		rpc_peer_take_requests(&peer);
 	if (data[0] & FUZZ_SERVER)
 		o = peer.options;
 	o.events = &link_events;

@@ -392,6 +392,94 @@ on_connect(void *owner, struct rpc_link *l, struct rpc_stream *s,
 		    SPAN_LIT("{\"code\":\"NOT_ALLOWED\"}"));
 }
 
+/* Requests that are not gRPC. */
+struct plain {
+	struct rpc_peer *peer;
+	char path[16];
+	size_t bytes;
+};
+
+static void
+plain_bytes(struct rpc_stream *s, void *owner, struct span b)
+{
+	struct plain *p = owner;
+
+	p->bytes += b.len;
+	if (strcmp(p->path, "/echo") == 0)
+		(void)rpc_stream_write(s, b);
+	rpc_stream_consume(s, b.len);
+}
+
+static void
+plain_answer(struct rpc_stream *s, const char *status, bool end)
+{
+	struct h2_header hs[] = { { SPAN_LIT(":status"), span_str(status) } };
+	struct fault f = { 0 };
+
+	BUG_IF(rpc_stream_answer(s, hs, 1, end, &f) != 0);
+}
+
+static void
+plain_eof(struct rpc_stream *s, void *owner)
+{
+	struct plain *p = owner;
+	char text[32];
+
+	if (strcmp(p->path, "/count") == 0 || strcmp(p->path, "/go") == 0) {
+		(void)text_fmt(text, sizeof(text), "%zu", p->bytes);
+		plain_answer(s, "200", false);
+		(void)rpc_stream_write(s, span_str(text));
+		rpc_stream_end(s);
+	} else if (strcmp(p->path, "/echo") == 0) {
+		rpc_stream_end(s);
+	}
+}
+
+static void
+plain_closed(struct rpc_stream *s, void *owner, uint32_t error)
+{
+	struct plain *p = owner;
+
+	(void)s;
+	p->peer->error = error;
+	p->peer->closed++;
+	free(p);
+}
+
+static const struct rpc_stream_events plain_events = {
+	.bytes = plain_bytes,
+	.eof = plain_eof,
+	.closed = plain_closed,
+};
+
+static void
+on_request(void *owner, struct rpc_link *l, struct rpc_stream *s,
+    const struct h2_header *hs, size_t n)
+{
+	struct plain *p = must_alloc(sizeof(*p));
+
+	(void)l;
+	p->peer = owner;
+	p->peer->opened++;
+	(void)text_copy(p->path, sizeof(p->path), h2_find(hs, n, ":path"));
+	rpc_stream_await(s, &plain_events, p);
+	if (strcmp(p->path, "/echo") == 0)
+		plain_answer(s, "200", false);
+	else if (strcmp(p->path, "/go") == 0)
+		rpc_stream_go_on(s);
+	else if (strcmp(p->path, "/early") == 0)
+		plain_answer(s, "413", true);
+	else if (strcmp(p->path, "/count") != 0 &&
+	    strcmp(p->path, "/hold") != 0)
+		plain_answer(s, "404", true);
+}
+
+void
+rpc_peer_take_requests(struct rpc_peer *p)
+{
+	p->handlers.request = on_request;
+}
+
 void
 rpc_peer_init(struct rpc_peer *p, struct loop *loop)
 {

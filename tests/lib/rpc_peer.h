@@ -9,6 +9,13 @@
  *   Sleep    never answers
  *   Refuse   INVALID with a text, a field and a detail
  * CONNECT echo:1 echoes, tunnel:1 is a link of its own, all else is 403.
+ * After rpc_peer_take_requests(), requests that are not gRPC, by path:
+ *   /echo    200 at once, then what comes comes back
+ *   /count   200 and the number of bytes, once all have come
+ *   /go      the same, with "100 Continue" before
+ *   /early   413, whatever comes
+ *   /hold    never answered
+ *   else     404
  */
 #ifndef TESTS_LIB_RPC_PEER_H
 #define TESTS_LIB_RPC_PEER_H
@@ -30,10 +37,12 @@ struct rpc_peer {
 	unsigned cancelled;
 	unsigned lost;
 	unsigned stalled;
+	uint32_t error;    /* of the request that was closed last */
 	bool accepts_late; /* CONNECT to echo:1 is accepted a tick later */
 };
 
 void rpc_peer_init(struct rpc_peer *p, struct loop *loop);
+void rpc_peer_take_requests(struct rpc_peer *p);
 /* Accept links on a listening descriptor; it becomes the peer's. */
 void rpc_peer_listen(struct rpc_peer *p, int fd);
 void rpc_peer_close(struct rpc_peer *p);
