@@ -7,20 +7,18 @@ busy="sh -c 'while :; do :; done'"
 
 # --- tokens that expire
 guest - <<END
+refresh 2500
 launch tmpfs life=2500 dir=/tmp -- $busy
 wait ready
-refresh off
-idle 1000
 exec open open -- sh -c 'read x; echo got \$x'
-sleep 2500
-say expired
-idle 1000
+until busy
+refresh off
+until idle
 exec no -- true
 wait no
 refresh on
-say renewed
 wait refreshed
-idle 1000
+until busy
 input open again
 wait open
 exec yes -- echo yes
@@ -44,10 +42,10 @@ wait ready
 session off
 break
 wait away
-idle 1000
+until idle
 session on
 wait session
-idle 1000
+until busy
 session off
 break
 wait away
@@ -59,32 +57,33 @@ is "$(grep -c 'port down' <<<"$out")" 1 "without one the machine ends"
 like "$(tail -n 1 "$work/frozen")" "revoked" "for the reason that the gateway gave"
 
 guest - <<END
+refresh 2000
 launch tmpfs life=2000 dir=/tmp -- sh -c 'trap "" TERM; while :; do :; done'
 wait ready
+until busy
 refresh off
-sleep 3500
-idle 500
-stop 30000
+until idle
+stop 300000
 wait stopped
 END
 is "$(grep -cE '^(vmm idle|stopped)' <<<"$out")" 2 "a stop ends what is frozen without its grace"
 
 # --- the gateway is lost, the keeper is there
 guest - <<END
-launch tmpfs dir=/tmp -- sh -c 'sleep 1000'
+launch tmpfs dir=/tmp -- sleep 1000
 wait ready
-exec a open -- sh -c 'i=0; while [ \$i -lt 20 ]; do sleep 0.1; i=\$((i+1)); done; echo \$i >/tmp/count'
-sleep 500
+until idle
+exec a open -- sh -c 'i=0; while [ \$i -lt 20000 ]; do i=\$((i+1)); done; echo \$i >/tmp/count; while :; do :; done'
+until busy
 session drop
 break
-sleep 4000
+until busy
 session on
 wait session
-exec b -- cat /tmp/count
+exec b -- sh -c 'until [ -s /tmp/count ]; do sleep 0.1; done; cat /tmp/count'
 wait b
-exec c open -- sleep 1000
 END
-is "$(of b | head -n 1)" 'out 20\x0a' "without a gateway what runs goes on"
+is "$(grep '^vmm ' <<<"$out" | tr '\n' ' ')$(of b | head -n 1)" 'vmm idle vmm busy vmm busy out 20000\x0a' "without a gateway what runs goes on"
 
 # --- the port is lost
 blank "$work/disk"

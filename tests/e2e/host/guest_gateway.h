@@ -75,7 +75,8 @@ static struct host {
 	bool is_ready;
 	bool has_exited;
 	bool is_stopped;
-	int64_t life_ms; /* of tokens, 0: an hour */
+	int64_t life_ms;    /* of tokens, 0: an hour */
+	int64_t refresh_ms; /* of those that replace them */
 	bool no_ack;
 	bool refuses_refresh;
 	bool refuses_session;
@@ -715,7 +716,7 @@ refresh_message(struct rpc_call *c, void *owner, struct span m)
 
 	(void)owner;
 	rpc_consume(c, m.len);
-	host.life_ms = 0;
+	host.life_ms = host.refresh_ms;
 	fill_tokens(&t);
 	printf("refreshed\n");
 	host.has_refreshed = true;
