@@ -66,6 +66,14 @@ put_pairs(struct list *l, const struct pair *pairs, size_t n, struct arena *a,
 	return 0;
 }
 
+/* What would say what every program of the image is to load, and our names. */
+static bool
+is_ours(struct span name)
+{
+	return span_starts(name, "LD_") || span_starts(name, "OPENSHELL_") ||
+	    span_starts(name, "NACRE_");
+}
+
 /* The image's own are not checked as a caller's are; odd ones are dropped. */
 static int
 put_image(struct list *l, const char *const *env, struct arena *a,
@@ -75,7 +83,8 @@ put_image(struct list *l, const char *const *env, struct arena *a,
 		struct span s = span_str(*env);
 		size_t eq = span_find(s, '=');
 
-		if (eq == 0 || eq == s.len || s.len > LIMIT_ENV_VALUE)
+		if (eq == 0 || eq == s.len || s.len > LIMIT_ENV_VALUE ||
+		    is_ours(span_of(s.ptr, eq)))
 			continue;
 		if (put(l, span_of(s.ptr, eq), span_from(s, eq + 1), a, f) < 0)
 			return -1;
