@@ -161,11 +161,14 @@ start(struct sandbox *sb, int argc, char **argv, struct fault *f)
 	static const struct rlimit no_core = { 0, 0 };
 	/* The cgroup counts: per uid it would be a second, odd limit. */
 	static const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
+	/* Ours and what agents begin with; they may raise theirs. */
+	static const struct rlimit files = { 1024, 1048576 };
 	int fd = -1;
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
 	    setrlimit(RLIMIT_CORE, &no_core) != 0 ||
 	    setrlimit(RLIMIT_NPROC, &any) != 0 ||
+	    setrlimit(RLIMIT_NOFILE, &files) != 0 ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return fault_sys(f, "cannot prepare the process");
 	(void)umask(0);

@@ -70,6 +70,10 @@ boot_mounts(struct fault *f)
 	if (boot_write("/sys/fs/cgroup/agent/cgroup.subtree_control", "+memory",
 		f) != 0)
 		return -1;
+	/* Open files count as their holder's memory; a number for all that the
+	 * agent could use up would be ours to miss. */
+	if (boot_write("/proc/sys/fs/file-max", "2147483647", f) != 0)
+		return -1;
 	/* When memory is out the agent goes, not those who hold it. */
 	return boot_write("/proc/self/oom_score_adj", "-1000", f);
 }

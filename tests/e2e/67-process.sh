@@ -47,6 +47,15 @@ sleep 500
 cancel i
 exec j -- sh -c 'p=\$(cat /tmp/pid); i=0; while [ \$i -lt 50 ] && kill -0 \$p 2>/dev/null; do sleep 0.1; i=\$((i+1)); done; kill -0 \$p 2>&1 | grep -c "o such process"'
 wait j
+exec k open -- life hoard 10 4500
+exec l -- sh -c 'ulimit -n; ulimit -Hn; until [ \$(cut -f 1 /proc/sys/fs/file-nr) -gt 45000 ]; do sleep 0.1; done'
+wait l
+exec m tty -- echo served
+wait m
+exec o -- echo too
+wait o
+signal k 9
+wait k
 END
 is "$(of a | head -n 1)" 'out 5000\x0a' "5000 double forks are all made"
 is "$(of b | head -n 1)" 'out 0\x0a' "and reaped: no zombie is left"
@@ -57,6 +66,8 @@ is "$(of f | head -n 1)" 'out 1024 x\x0a' "1024 arguments"
 like "$(of g)" 'refused code=INVALID_ARGUMENT|exited code=125' "1025 are refused"
 is "$(of h)" $'out deaf\\x0a\nexited code=137 signal=9 reason= bytes=5' "who ignores all signals ends by KILL; 99 is none"
 is "$(of j | head -n 1)" 'out 1\x0a' "a client that leaves takes its shell along"
+is "$(of k | head -n 1) $(of l | head -n 1)" 'out 45000\x0a out 1024\x0a1048576\x0a' "descriptors: 1024, and as many as a program asks for that has the memory"
+is "$(of m | head -n 1)$(of o | head -n 1)" 'out served\x0d\x0aout too\x0a' "while 45000 are held, execs are served"
 
 # --- much output and nobody who reads it
 guest - 192 <<END

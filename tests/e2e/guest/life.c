@@ -8,10 +8,13 @@
  *   life args ...    how many arguments, and the last
  *   life spew BYTES  that much to stdout
  *   life deaf        ignore what can be ignored, say so, wait
+ *   life hoard N M   N processes that hold M files each; how many in all; wait
  */
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +100,47 @@ deaf(void)
 		(void)pause();
 }
 
+/* A process of its own that opens n files, says how many and keeps them. */
+static void
+hold(int say, long n)
+{
+	struct rlimit most;
+	long got = 0;
+
+	if (fork() != 0)
+		return;
+	if (getrlimit(RLIMIT_NOFILE, &most) == 0) {
+		most.rlim_cur = most.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &most);
+	}
+	while (got < n && open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
+		got++;
+	if (write(say, &got, sizeof(got)) != sizeof(got))
+		_exit(1);
+	for (;;)
+		(void)pause();
+}
+
+static int
+hoard(long processes, long files)
+{
+	long all = 0;
+	long got;
+	int ends[2];
+
+	if (pipe(ends) != 0)
+		return 1;
+	for (long i = 0; i < processes; i++)
+		hold(ends[1], files);
+	for (long i = 0; i < processes; i++)
+		if (read(ends[0], &got, sizeof(got)) == sizeof(got))
+			all += got;
+	printf("%ld\n", all);
+	fflush(stdout);
+	for (;;)
+		(void)pause();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -111,6 +155,8 @@ main(int argc, char **argv)
 		return spew(n);
 	if (strcmp(verb, "deaf") == 0)
 		deaf();
+	if (strcmp(verb, "hoard") == 0)
+		return hoard(n, argc > 3 ? strtol(argv[3], NULL, 10) : 0);
 	if (strcmp(verb, "args") == 0) {
 		printf("%d %s\n", argc, argv[argc - 1]);
 		return 0;

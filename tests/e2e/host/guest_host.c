@@ -213,7 +213,7 @@ has_come(const char *what)
 static void
 do_wait(const char *what)
 {
-	int64_t end = clock_mono_ms() + 60000;
+	int64_t end = clock_mono_ms() + 180000;
 
 	while (!has_come(what) && clock_mono_ms() < end) {
 		if (host.is_lost && strcmp(what, "lost") != 0) {
