@@ -8,7 +8,7 @@ tables=$top/tests/data/jail
 tsc=$(awk -F: '/cpu MHz/ { printf "%d", $2 * 1000; exit }' /proc/cpuinfo)
 root=$(tiny_image)
 cp "$NACRE_BIN/../e2e/jail" "$NACRE_BIN/../e2e/hunt" "$root/bin"
-chmod 755 "$root"
+chmod 751 "$root"
 # Three folders that by their modes are open to all.
 for d in work given open; do
 	install -d -m 777 "$root/$d" "$root/$d/d" "$root/$d/gd"
@@ -19,6 +19,12 @@ done
 install -d -m 777 "$root/work/linked" "$root/work/moved"
 install -m 666 /dev/null "$root/etc/open"
 install -d -m 750 "$root/kept"
+install -d -m 755 "$root/kept/below"
+# Where the runtime writes what an image lacks, links of the image's own.
+install -m 644 /dev/null "$root/given/target"
+ln -s /given/target "$root/etc/resolv.conf"
+ln -s /given/target "$root/etc/hostname"
+ln -s /given/made "$root/etc/hosts"
 install -m 4755 "$root/bin/jail" "$root/work/suid"
 ln -s given "$root/alias"
 tar -C "$root" --owner=0 --group=0 -cf "$work/root.tar" .
@@ -43,7 +49,7 @@ table() {
 
 blank "$work/disk"
 guest <<'END'
-launch dir=/work ro=/given -- sleep 1000
+launch dir=/work ro=/given ro=/kept/below -- sleep 1000
 wait ready
 exec a -- jail calls
 wait a
@@ -59,7 +65,12 @@ exec f -- sh -c 'grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status; ulimit 
 wait f
 exec g dir=/work -- sh -c 'echo alive'
 wait g
+exec h -- sh -c 'wc -c </given/target; ls /given/made 2>&1'
+wait h
+exec i -- sh -c 'stat -c "%a %u %g" /; grep Threads: /proc/1/status'
+wait i
 END
+is "$(grep -c '^probe landlock passed' <<<"$out") $(grep -c '^failed' <<<"$out")" "1 0" "what only root can open is in the rules: they were opened before the agent is the agent"
 table a calls "no call of the deny list is served"
 table b families "sockets are local, IPv4, IPv6 and routes to read"
 table c capabilities "no capability can be had"
@@ -75,6 +86,18 @@ Seccomp:	2
 0
 unlimited" "five empty sets, no new privileges, a filter, no core; processes are the cgroup's to count"
 is "$(of g)" "alive" "and the sandbox lives on"
+is "$(of h)" "0
+ls: /given/made: No such file or directory" "the runtime writes through no link of an image"
+is "$(of i)" "751 0 0
+Threads:	1" "/ has the image's mode and owner; the runtime has no threads"
+blank "$work/disk"
+export GUEST_APPEND=lsm=capability
+guest <<'END'
+launch dir=/work ro=/given best_effort -- sleep 1000
+wait ready
+END
+unset GUEST_APPEND
+like "$out" "failed stage=confine .*[Ll]andlock" "a kernel without Landlock runs no agent, best effort or not"
 
 blank "$work/disk"
 guest <<'END'

@@ -54,6 +54,10 @@ exec own dir=/work -- sh -c './own blocking; echo >>own; ./own blocking'
 wait own
 exec last -- knock blocking
 wait last
+break
+wait session
+exec again -- knock blocking
+wait again
 stop 0
 wait stopped
 END
@@ -78,6 +82,7 @@ is "$(of share) $(of nameless) $(of copy)" $'status 503 connected\npeer 127.0.0.
 	"programs of every kind are answered"
 is "$(of own)" $'connected\npeer 127.0.0.80:80\nstatus 503\nconnected\npeer 127.0.0.80:80\nstatus 503' "so is a program of the image that was written to"
 is "$(of last)" $'connected\npeer 127.0.0.80:80\nstatus 503' "and afterwards all is as before"
+is "$(of again)" "$(of last)" "also when the tunnel was lost and came back"
 like "$(asked)" "'/bin/busybox' \( state 0, of the image\) asks" "a program of the image is named as the kernel resolves it"
 like "$(asked)" "'/bin/knock' \( state 0, of the image\) asks, another program holds it too" "that another program holds the socket is told"
 like "$(asked)" "'/tmp/mine' \( state 0, sha256 $sum\) asks" "a program of the agent's own is told with its digest"
