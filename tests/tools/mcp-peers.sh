@@ -5,6 +5,7 @@
 # that it wants of a server. What we do not serve stands in tests/data/mcp/baseline.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/npm.sh
 data=tests/data/mcp
 build=$(dirname "$(dirname "${NACRE_BIN:-build/release/bin}")")
 npm=$(realpath -m "$build/npm/mcp")
@@ -31,25 +32,22 @@ tell() { # STATUS TITLE LOG
 }
 
 fetch() {
-	! cmp -s "$data/npm/package-lock.json" "$npm/.done" || return 0
-	command -v npm >/dev/null || skip 'npm is missing: apt-get install npm'
-	rm -rf "$npm"
-	mkdir -p "$npm"
-	cp "$data/npm/package.json" "$data/npm/package-lock.json" "$npm"
-	if ! npm ci --prefix "$npm" --ignore-scripts --no-audit --no-fund \
-		--fetch-retries=1 --loglevel=error >"$npm/log" 2>&1; then
-		cat "$npm/log" >&2
-		! grep -q EINTEGRITY "$npm/log" || exit 1
-		skip 'the npm registry cannot be reached'
-	fi
+	local suite name dist
+
+	npm_fetch "$data/npm" "$npm"
+	case $? in
+	1) skip "$why" ;;
+	2) exit 1 ;;
+	esac
 	# The suite imports a function that node 20 lacks and never calls it here.
 	for suite in @modelcontextprotocol/conformance conformance-next; do
-		(cd "$npm/node_modules/$suite/dist" &&
-			name=$(grep -oE 'globSync as \w+' index.js | awk 'NR == 1 { print $3 }') &&
-			sed -E "s/,globSync as $name//" index.js >suite.mjs &&
-			echo "function $name() { return []; }" >>suite.mjs) || exit 1
+		dist=$npm/node_modules/$suite/dist
+		[ ! -e "$dist/suite.mjs" ] || continue
+		name=$(grep -oE 'globSync as \w+' "$dist/index.js" | awk 'NR == 1 { print $3 }') &&
+			sed -E "s/,globSync as $name//" "$dist/index.js" >"$dist/part.mjs" &&
+			echo "function $name() { return []; }" >>"$dist/part.mjs" &&
+			mv "$dist/part.mjs" "$dist/suite.mjs" || exit 1
 	done
-	cp "$data/npm/package-lock.json" "$npm/.done"
 }
 
 # Start a server of that kind, run the rest with $url set, end it by its input.

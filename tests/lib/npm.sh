@@ -1,0 +1,21 @@
+# Sourced: packages of a committed lock file, fetched once. SPDX: Apache-2.0
+# shellcheck shell=bash
+
+# npm_fetch DATA FOLDER: DATA's packages are in FOLDER/node_modules. 1: they
+# cannot be had here, and $why says so; 2: they are not what is locked.
+npm_fetch() {
+	why=''
+	! cmp -s "$1/package-lock.json" "$2/.done" || return 0
+	command -v npm >/dev/null || { why='npm is missing: apt-get install npm'; return 1; }
+	rm -rf "$2"
+	mkdir -p "$2"
+	cp "$1/package.json" "$1/package-lock.json" "$2"
+	if ! npm ci --prefix "$2" --ignore-scripts --no-audit --no-fund \
+		--fetch-retries=1 --loglevel=error >"$2/log" 2>&1; then
+		cat "$2/log" >&2
+		why='the npm registry cannot be reached'
+		! grep -q EINTEGRITY "$2/log" || return 2
+		return 1
+	fi
+	cp "$1/package-lock.json" "$2/.done"
+}
