@@ -41,6 +41,7 @@ enum call_who {
 	CALL_USER = 1 << 0,
 	CALL_SANDBOX = 1 << 1,
 	CALL_ADMIN = 1 << 2, /* of the platform; also a user */
+	CALL_TOOL = 1 << 4,  /* came by MCP; also a user */
 };
 
 enum call_kind {

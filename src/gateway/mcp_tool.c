@@ -147,6 +147,8 @@ mcp_run_start(struct gateway *g, struct mcp_run *r, const struct mcp_who *who)
 	    m != NULL ? m : method_unserved(), &who->caller);
 
 	r->call = c;
+	if (c->caller.who & CALL_USER)
+		c->caller.who |= CALL_TOOL;
 	c->has_ask = true;
 	c->half_closed = true;
 	c->is_unlisted = !r->ask->listed;

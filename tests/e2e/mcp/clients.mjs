@@ -1,0 +1,114 @@
+// A client that others wrote does what an agent does, against a gateway:
+// clients.mjs URL SDKS CLIENTS HOME PARENT NAME, with the token in $TOKEN.
+// NAME is of peers.mjs; PARENT has a grant. TAP out.
+import { inspect, open, Refused } from './peers.mjs';
+
+const [, , url, sdks, clients, home, parent, name] = process.argv;
+const where = { url, sdks, clients, home, headers: { Authorization: `Bearer ${process.env.TOKEN}` } };
+const child = name.slice(0, 13);
+const id = `${parent}/${child}`;
+const wide = { version: 1, network_policies: { a: { endpoints: [{ host: 'api.test', port: 443 }], binaries: [{ path: '/bin/x' }] } } };
+let count = 0;
+let failed = 0;
+
+async function ok(title, test) {
+	let why;
+	try {
+		const r = await test();
+		why = r === true ? undefined : JSON.stringify(r) ?? 'nothing';
+	} catch (e) {
+		why = e.stack;
+	}
+	count++;
+	if (why !== undefined) failed++;
+	console.log(`${why === undefined ? 'ok' : 'not ok'} ${count} - ${name}: ${title}`);
+	if (why !== undefined) console.log(`# ${why}`.replaceAll('\n', '\n# '));
+}
+
+async function refusal(...ask) {
+	try {
+		return { gave: await client.call(...ask) };
+	} catch (e) {
+		if (e instanceof Refused) return e.why;
+		throw e;
+	}
+}
+
+// Is the command in the child? Another client looks.
+async function runs() {
+	const r = await watcher.call('exec', { id, argv: ['ps', '-o', 'args'] });
+	if (r.exit_code !== 0) throw new Error(JSON.stringify(r));
+	return /^sleep 1000$/m.test(r.stdout);
+}
+async function until(test) {
+	const end = Date.now() + 30000;
+	while (Date.now() < end) if (await test()) return true;
+	return 'not in 30 s';
+}
+
+const watcher = await open('v1', where);
+let client;
+await ok('connects', async () => !!(client = await open(name, where)));
+if (!client) process.exit(1);
+await ok('lists the tools', async () => {
+	const tools = await client.list();
+	return ['create_sandbox', 'list_sandboxes', 'exec', 'get_file', 'create_grant'].every((t) => tools.includes(t)) || tools;
+});
+await ok('creates a sandbox', async () => {
+	const { sandbox } = await client.call('create_sandbox', { name: child, kind: 'tool', parent });
+	return (sandbox.state === 'running' && sandbox.name === child) || sandbox;
+});
+await ok('lists it', async () => {
+	const { sandboxes } = await client.call('list_sandboxes', {});
+	return sandboxes.some((s) => s.name === child) || sandboxes;
+});
+await ok('runs a command in it', async () => {
+	const r = await client.call('exec', { id, argv: ['sh', '-c', 'cat; echo no >&2; exit 7'], stdin: 'é\u2028\n' });
+	return (r.exit_code === 7 && r.stdout === 'é\u2028\n' && r.stderr === 'no\n') || r;
+});
+await ok('reads a file of it', async () => {
+	const r = await client.call('get_file', { id, path: '/etc/passwd', limit: 4 });
+	return (r.encoding === 'utf-8' && r.data === 'root' && r.eof === false) || r;
+});
+await ok('is refused a wider child with code, counterexample and hint', async () => {
+	const o = await refusal('create_sandbox', { kind: 'tool', parent, policy: wide });
+	return (o.code === 'POLICY_EXCEEDS_PARENT' && /api\.test/.test(JSON.stringify(o.counterexample)) && !!o.hint && !!o.message) || o;
+});
+await ok('is told what is not there', async () => {
+	const o = await refusal('get_file', { id, path: '/nope' });
+	return (o.code === 'NOT_FOUND' && !!o.hint) || o;
+});
+// In the first era one that goes away leaves its call running: it sends no
+// cancel, so its command ends at its own time.
+await ok('is cancelled', async () => {
+	const timeout_ms = name === 'inspector-legacy' ? 8000 : 45000;
+	const stop = new AbortController();
+	const ended = client.call('exec', { id, argv: ['sleep', '1000'], timeout_ms }, { signal: stop.signal })
+		.then((r) => r, (e) => e);
+	const began = await until(runs);
+	if (began !== true) return { began };
+	stop.abort();
+	const e = await ended;
+	if (!(e instanceof Error) || e instanceof Refused) return { told: e };
+	return until(async () => !(await runs()));
+});
+if (name.startsWith('inspector-')) {
+	const era = name.slice('inspector-'.length);
+	await ok('finds no schema that would not travel', async () => {
+		const r = await inspect(where, era, ['--method', 'tools/list', '--strict']);
+		return r.code === 0 || r;
+	});
+	await ok('loads it without an error', async () => {
+		const r = await inspect(where, era, ['--method', 'tools/call', '--tool-name', 'get_policy', '--tool-args-json', JSON.stringify({ id: parent }),
+			'--load', '--load-requests', '60', '--load-concurrency', '12', '--load-rate', '40']);
+		return r.code === 0 || r;
+	});
+}
+await ok('deletes it', async () => (await client.call('delete_sandbox', { id })).deleted.length === 1);
+await ok('ends', async () => {
+	await client.close();
+	await watcher.close();
+	return true;
+});
+console.log(`1..${count}`);
+process.exit(failed ? 1 : 0);
