@@ -99,3 +99,41 @@ us=$(sed -nE 's/.*agent is frozen after ([0-9]+) us.*/\1/p' "$work/log" | head -
 is $? 0 "after its agent was frozen (${us:-no} us)"
 e2fsck -fn "$work/disk" >"$work/fsck" 2>&1
 is $? 0 "and leaves its disk clean"
+
+# --- the sandbox is lost: in the midst of an exec, of a stop, of its start
+mkdir "$work/fragile"
+cp "$NACRE_BIN/../e2e/root/nacre-guest" "$work/fragile/"
+initramfs=$work/fragile.cpio
+"$NACRE_BIN/../../tools/mkcpio" "$top/initramfs/files" "$work/fragile" >"$initramfs"
+blank "$work/disk"
+# lost_sandbox TITLE <script
+lost_sandbox() {
+	guest
+	is "$(grep -c 'port down' <<<"$out") $(grep -cE '^(timeout|stopped)' <<<"$out")" "1 0" "$1: the machine ends"
+	us=$(sed -nE 's/.*agent is frozen after ([0-9]+) us.*/\1/p' "$work/log" | head -n 1)
+	[ -n "$us" ] && [ "$us" -lt 1000000 ]
+	is $? 0 "$1: after the agent was frozen (${us:-no} us)"
+	e2fsck -fn "$work/disk" >"$work/fsck" 2>&1
+	is $? 0 "$1: its disk is clean"
+}
+lost_sandbox "a sandbox that dies during an exec" <<END
+launch dir=/w -- sh -c 'while :; do date +%s%N >/w/last; done'
+wait ready
+exec a open -- sh -c 'touch /tmp/die; exec sleep 1000'
+wait lost
+END
+guest <<END
+launch dir=/w -- echo ran
+wait ready
+END
+like "$out" 'failed stage=(confine code=LOST|sandbox .*sandbox ended)' "a sandbox that dies at its start: the launch fails and says so"
+is "$(grep -cE '^(log|ready)' <<<"$out")" 0 "a sandbox that dies at its start: no agent ran"
+blank "$work/disk"
+lost_sandbox "a sandbox that dies during a stop" <<END
+launch dir=/w -- sh -c 'trap "touch /tmp/die" TERM; touch /tmp/set; while :; do sleep 0.1; done'
+wait ready
+exec a -- sh -c 'until [ -e /tmp/set ]; do sleep 0.1; done'
+wait a
+stop 60000
+wait lost
+END

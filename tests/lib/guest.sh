@@ -13,9 +13,10 @@ pack() {
 }
 pack
 blank() { rm -f "$1" && truncate -s "${2:-64M}" "$1" && mke2fs -q -t ext4 -E lazy_itable_init=1,lazy_journal_init=1 "$1"; }
+initramfs=$NACRE_GUEST/initramfs.cpio
 # guest [DISK [MEMORY]] <script: $out is what the guest said, $log the rest
 guest() {
-	out=$(timeout 300 "$host" "$NACRE_GUEST/vmlinux" "$NACRE_GUEST/initramfs.cpio" "$work/image.sqfs" "${1:-$work/disk}" "${2:-192}" "$tsc" 2>"$work/log")
+	out=$(timeout 300 "$host" "$NACRE_GUEST/vmlinux" "$initramfs" "$work/image.sqfs" "${1:-$work/disk}" "${2:-192}" "$tsc" 2>"$work/log")
 	sed 's/^/# /' "$work/log" | grep '^# #' || :
 }
 # of ID: what one stream gave
