@@ -554,6 +554,82 @@ much_output_waits_for_its_reader(void **state)
 	assert_int_equal(frames[1].len, 40 * 65536);
 }
 
+/* --- calls beside bytes on one link */
+enum {
+	STREAMS = 20, /* every second one has no reader */
+	CALLS = 40,
+};
+
+static uint64_t passed; /* bytes that were read */
+
+static void
+on_flood(struct rpc_call *c, void *owner, struct span m)
+{
+	bool is_read = owner != NULL;
+
+	passed += m.len;
+	if (is_read)
+		rpc_consume(c, m.len);
+}
+
+static void
+flood(unsigned i)
+{
+	static const struct rpc_call_events on = { .message = on_flood,
+		.closed = on_quiet };
+	nacre_sandbox_v1_ExecReply r = nacre_sandbox_v1_ExecReply_init_zero;
+	nacre_sandbox_v1_ExecRequest q = exec_of("exec cat /dev/zero");
+	struct fault f = { 0 };
+	struct rpc_call *c;
+
+	(void)text_fmt(id, sizeof(id), "%u", i);
+	assert_int_equal(start(&q, &r), FAULT_NONE);
+	assert_int_equal(r.error, 0);
+	c = rpc_call(link_to, CALL "Bulk", SPAN_LIT("Bearer " TOKEN), -1, &on,
+	    i % 2 ? &passed : NULL, &f);
+	assert_non_null(c);
+	send_frame(c, r.tag, "", false);
+	arena_release(&arena);
+}
+
+/* No time is measured, but what goes ahead of an answer: what the connection
+ * holds on its way, whatever the number of streams that would send. */
+static void
+control_answers_under_bulk(void **state)
+{
+	nacre_sandbox_v1_SignalRequest kill_it =
+	    nacre_sandbox_v1_SignalRequest_init_zero;
+	uint64_t before;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	watch();
+	for (unsigned i = 0; i < STREAMS; i++)
+		flood(i);
+	for (passed = 0; passed < 8 << 20;)
+		tick();
+	for (unsigned i = 0; i < CALLS; i++) {
+		before = passed;
+		assert_int_equal(ask_empty(CALL "Signal", "Bearer " TOKEN),
+		    FAULT_NOT_FOUND);
+		assert_true(passed - before < 4 << 20);
+	}
+	kill_it.exec_id = id;
+	kill_it.signal = 9;
+	kill_it.group = true;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		(void)text_fmt(id, sizeof(id), "%u", i);
+		assert_int_equal(ask_ok(CALL "Signal",
+				     nacre_sandbox_v1_SignalRequest_fields,
+				     &kill_it),
+		    FAULT_NONE);
+	}
+	while (events < STREAMS)
+		tick();
+	(void)text_copy(id, sizeof(id), SPAN_LIT("one"));
+}
+
 static void
 what_cannot_run_says_where_it_failed(void **state)
 {
@@ -750,6 +826,7 @@ main(void)
 		TEST(bad_requests_are_named),
 		TEST(an_exec_runs_with_its_bytes_in_frames),
 		TEST(much_output_waits_for_its_reader),
+		TEST(control_answers_under_bulk),
 		TEST(what_cannot_run_says_where_it_failed),
 		TEST(a_timeout_ends_the_group),
 		TEST(nothing_runs_twice),
