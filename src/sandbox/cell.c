@@ -135,23 +135,26 @@ put_list(uint8_t **pointers, uint8_t **words, char *const *list, size_t n)
 bool
 cell_fill(const struct cell *c, const struct child_plan *from)
 {
-	struct child_plan *p = cell_plan(c);
-	uint8_t *jail = (uint8_t *)(p + 1);
+	struct child_plan *to = cell_plan(c);
+	struct child_plan p = *from;
+	uint8_t *jail = (uint8_t *)(to + 1);
 	uint8_t *pointers = jail + jail_bytes(from);
 	size_t argc = count(from->argv);
 	size_t envc = count(from->env);
 	uint8_t *words =
 	    pointers + (argc + envc + from->files_n + 3) * sizeof(char *);
 
-	if (STACK_BYTES + sizeof(*p) + cell_need(from) > c->size)
+	if (STACK_BYTES + sizeof(p) + cell_need(from) > c->size)
 		return false;
-	*p = *from;
 	if (from->jail)
-		p->jail = memcpy(jail, from->jail, confine_agent_size());
-	p->argv = put_list(&pointers, &words, from->argv, argc);
-	p->env = put_list(&pointers, &words, from->env, envc);
-	p->files = put_list(&pointers, &words, from->files, from->files_n);
-	p->workdir = put_word(&words, from->workdir);
+		p.jail = memcpy(jail, from->jail, confine_agent_size());
+	p.argv = put_list(&pointers, &words, from->argv, argc);
+	p.env = put_list(&pointers, &words, from->env, envc);
+	p.files = put_list(&pointers, &words, from->files, from->files_n);
+	p.workdir = put_word(&words, from->workdir);
+	/* A spare on its way looks at what does not change: its descriptors,
+	 * who it is, the jail and its place. */
+	*to = p;
 	return true;
 }
 

@@ -7,11 +7,12 @@
  * So here are bare system calls only: no library function, no errno, no
  * canary (it lies in memory that is not there), nothing written but this
  * stack. The plan was made before and stays until the report pipe has closed.
- * The order is what makes it safe: identity before capabilities, both before
- * the first path of the agent's; the jail last, as it refuses all of that.
+ * The order is what makes it safe: identity before capabilities, then the
+ * jail, which refuses both; all of it before the first path of the agent's.
  *
- * A spare (spare.c) stops half way, with our uid, and goes on when a byte
- * comes; its plan has been written by then.
+ * A spare (spare.c) stops there, an agent's process with the agent's jail but
+ * not dumpable, and goes on when a byte comes; the plan has been written by
+ * then.
  */
 #include <linux/capability.h>
 #include <sys/ioctl.h>
@@ -110,33 +111,6 @@ take_stdio(const struct child_plan *p)
 	return r < 0 ? r : 0;
 }
 
-BARE int
-child_confine(const struct child_plan *p, int32_t *stage)
-{
-	long r;
-
-	*stage = CHILD_SETUP;
-	r = p->waits ? 0 : take_stdio(p);
-	if (r != 0)
-		return (int)r;
-	*stage = CHILD_IDENTITY;
-	r = take_identity(&p->who);
-	if (r != 0)
-		return (int)r;
-	*stage = CHILD_RIGHTS;
-	r = drop_caps();
-	if (r == 0)
-		r = reset_signals();
-	if (r != 0)
-		return (int)r;
-	*stage = CHILD_WORKDIR;
-	r = raw(SYS_chdir, AT(p->workdir), 0, 0, 0);
-	*stage = r == 0 && p->jail ? CHILD_RIGHTS : CHILD_WORKDIR;
-	if (r == 0 && p->jail)
-		r = confine_agent_apply(p->jail);
-	return (int)r;
-}
-
 BARE static _Noreturn void
 leave(void)
 {
@@ -168,17 +142,37 @@ close_others(const struct child_plan *p)
 	(void)raw(SYS_close_range, from, ~0U, 0, 0);
 }
 
+BARE int
+child_confine(const struct child_plan *p, int32_t *stage)
+{
+	long r;
+
+	*stage = CHILD_SETUP;
+	r = take_stdio(p);
+	if (r == 0 && p->waits)
+		close_others(p);
+	if (r != 0)
+		return (int)r;
+	*stage = CHILD_IDENTITY;
+	r = take_identity(&p->who);
+	if (r != 0)
+		return (int)r;
+	*stage = CHILD_RIGHTS;
+	r = drop_caps();
+	if (r == 0)
+		r = reset_signals();
+	if (r == 0 && p->jail)
+		r = confine_agent_apply(p->jail);
+	return (int)r;
+}
+
 /* Until the byte comes; the end of the pipe is the end of this process. */
 BARE static void
 wait_for_go(const struct child_plan *p)
 {
-	int go = p->go;
 	char byte;
 
-	if (take_stdio(p) != 0)
-		leave();
-	close_others(p);
-	if (raw(SYS_read, go, AT(&byte), 1, 0) != 1)
+	if (raw(SYS_read, p->go, AT(&byte), 1, 0) != 1)
 		leave();
 }
 
@@ -190,11 +184,16 @@ child_run(const struct child_plan *p)
 	long error = -ENOENT;
 	long r;
 
-	if (p->waits)
-		wait_for_go(p);
 	r = child_confine(p, &stage);
+	if (r != 0 && p->waits)
+		leave();
 	if (r != 0)
 		give_up(p, stage, r);
+	if (p->waits)
+		wait_for_go(p);
+	r = raw(SYS_chdir, AT(p->workdir), 0, 0, 0);
+	if (r != 0)
+		give_up(p, CHILD_WORKDIR, r);
 	for (size_t i = 0; i < p->files_n; i++) {
 		r = raw(SYS_execve, AT(p->files[i]), AT(p->argv), AT(p->env),
 		    0);

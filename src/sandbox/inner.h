@@ -324,8 +324,9 @@ int plan_pipes(int ours[3], int theirs[3], struct fault *f) MUST_CHECK;
 void plan_close(struct child_plan *p);
 /* A child that runs the plan in the cell; -1 with errno. */
 pid_t child_start(const struct cell *c, int cgroup);
-/* All that comes before execve: identity, rights, signals. 0, or -errno with
- * *stage. Bare system calls. */
+/* All that is taken from a child before it may touch a path of the agent's:
+ * descriptors of a spare, identity, rights, signals, the jail. 0, or -errno
+ * with *stage. Bare system calls. */
 int child_confine(const struct child_plan *p, int32_t *stage);
 
 /* --- cell.c: for a plan whose cell_need() is at most `bytes`. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spare: a child made ahead, while nobody waits, that stands half way to
- * its exec. It has its cgroup, its pipes and its cell, still our uid (the
- * agent can neither signal nor trace it), and none of our other descriptors.
- * An exec writes its plan into the cell and a byte into the pipe. Whatever
- * does not suit (a terminal, a plan that is too large, a spare that has ended,
- * an agent that has all its processes) gets a child of its own instead.
+ * The spare: a child made ahead, while nobody waits, that stands before its
+ * exec. It has its cgroup, its pipes, its cell and none of our other
+ * descriptors, and all has been taken from it that is taken from an agent's
+ * process. The agent can end or stop it, but neither trace it nor see into its
+ * cell, as it is not dumpable. An exec writes its plan into the cell and a byte
+ * into the pipe. Whatever does not suit (a terminal, a plan that is too large,
+ * a spare that has ended, an agent that has all its processes) gets a child of
+ * its own instead.
  *
  * What it holds while it waits are its kernel's books, in the agent's
  * memory.
@@ -207,7 +209,7 @@ take_over(struct exec *e, struct spare *sp)
 	sp->pid = 0;
 }
 
-/* What it started with stays: it may not have looked at it yet. */
+/* What it started with stays: it may not have looked at all of it yet. */
 static void
 be_spare(struct child_plan *p, const struct child_plan *spare)
 {
@@ -218,6 +220,14 @@ be_spare(struct child_plan *p, const struct child_plan *spare)
 		p->stdio[i] = spare->stdio[i];
 	for (size_t i = 0; i < NELEM(p->keep); i++)
 		p->keep[i] = spare->keep[i];
+}
+
+/* The agent may have stopped it. */
+static bool
+wake(const struct spare *sp)
+{
+	(void)kill(sp->pid, SIGCONT);
+	return write(sp->go, "", 1) == 1;
 }
 
 bool
@@ -233,7 +243,7 @@ spare_use(struct exec *e)
 	be_spare(&p, cell_plan(&sp->cell));
 	if (!cell_fill(&sp->cell, &p))
 		return false;
-	if (leaf_count_spare(sb, false, &f) != 0 || write(sp->go, "", 1) != 1) {
+	if (leaf_count_spare(sb, false, &f) != 0 || !wake(sp)) {
 		(void)kill(sp->pid, SIGKILL);
 		forget(sp);
 		return false;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child that is made ahead: what it has, what it runs, what if it dies. */
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -171,6 +173,73 @@ a_dead_one_is_not_used(void **state)
 	assert_int_not_equal(sb->spare.pid, 0);
 }
 
+/* It is in the agent's reach, so the agent may have done that. */
+static void
+a_stopped_one_goes_on(void **state)
+{
+	struct exec *e = want("true");
+	siginfo_t info;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	park();
+	assert_int_equal(kill(sb->spare.pid, SIGSTOP), 0);
+	assert_int_equal(
+	    waitid(P_PID, (id_t)sb->spare.pid, &info, WSTOPPED | WNOWAIT), 0);
+	assert_true(spare_use(e));
+	while (!e->has_ended)
+		tick();
+	assert_int_equal(e->status, 0);
+}
+
+/* One line of its status, once it says so. */
+static void
+expect_status(pid_t pid, const char *line)
+{
+	char file[64];
+	bool is_there = false;
+
+	(void)text_fmt(file, sizeof(file), "/proc/%d/status", (int)pid);
+	while (!is_there) {
+		struct fault f = { 0 };
+		struct buf b;
+
+		buf_init(&b, 1 << 16);
+		assert_int_equal(file_read(AT_FDCWD, file, &b, &f), 0);
+		assert_int_equal(buf_add(&b, "", 1, &f), 0);
+		is_there = strstr((char *)buf_ptr(&b), line) != NULL;
+		assert_null(strstr((char *)buf_ptr(&b), "State:\tZ"));
+		buf_release(&b);
+	}
+}
+
+static void
+it_waits_with_all_taken_from_it(void **state)
+{
+	struct exec *e = want("true");
+	char file[64];
+	struct stat st;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), 0);
+	park();
+	assert_int_equal(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), 0);
+	expect_status(sb->spare.pid, "\nUid:\t1000\t1000\t1000\t1000\n");
+	expect_status(sb->spare.pid, "\nCapPrm:\t0000000000000000\n");
+	expect_status(sb->spare.pid, "\nCapEff:\t0000000000000000\n");
+	/* Root's, as of a process that is not dumpable. */
+	(void)text_fmt(file, sizeof(file), "/proc/%d/fd", (int)sb->spare.pid);
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_true(spare_use(e));
+	while (!e->has_ended)
+		tick();
+	assert_int_equal(e->status, 0);
+}
+
 static void
 one_that_dies_is_replaced(void **state)
 {
@@ -232,6 +301,8 @@ it_has_no_memory_of_ours(void **state)
 	struct buf b;
 
 	(void)state;
+	if (geteuid() != 0)
+		skip();
 	park();
 	(void)text_fmt(file, sizeof(file), "/proc/%d/maps", (int)sb->spare.pid);
 	buf_init(&b, 1 << 20);
@@ -251,6 +322,8 @@ a_full_agent_does_not_get_it(void **state)
 	char text[16] = "";
 
 	(void)state;
+	if (geteuid() != 0)
+		skip();
 	assert_non_null(mkdtemp(folder));
 	sb->pids_max = 4;
 	(void)text_fmt(script, sizeof(script), "%s/limit", folder);
@@ -292,6 +365,8 @@ main(int argc, char **args)
 		TEST(it_becomes_what_the_plan_says),
 		TEST(it_may_be_used_at_once),
 		TEST(a_dead_one_is_not_used),
+		TEST(a_stopped_one_goes_on),
+		TEST(it_waits_with_all_taken_from_it),
 		TEST(one_that_dies_is_replaced),
 		TEST(what_does_not_suit_is_left_alone),
 		TEST(it_holds_no_descriptor_of_ours),
