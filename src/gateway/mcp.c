@@ -27,6 +27,7 @@ struct exchange {
 	const struct mcp_sink *sink; /* NULL: complete, or left */
 	void *owner;
 	bool running; /* calls are under way */
+	bool silent;  /* the last one over has no response: it was cancelled */
 	struct timer tick;
 	struct timer overdue;
 	struct exchange *next;
@@ -104,7 +105,8 @@ tell(struct exchange *x, unsigned send, const struct mcp_answer *head)
 		x->sink->piece(x->owner, buf_span(&x->piece));
 	buf_clear(&x->piece);
 	if (send & MCP_SEND_END)
-		complete(x, !(send & (MCP_SEND_HEAD | MCP_SEND_BODY)));
+		complete(x,
+		    !x->silent && !(send & (MCP_SEND_HEAD | MCP_SEND_BODY)));
 	else if (send != 0)
 		set_tick(x);
 }
@@ -129,6 +131,7 @@ mcp_run_over(struct mcp_run *r)
 
 	if (!x->running)
 		return;
+	x->silent = r->message.len == 0;
 	tell(x,
 	    mcp_reply_over(&x->reply, r->ask, buf_span(&r->message), &head,
 		&x->piece),
@@ -406,6 +409,7 @@ mcp_close(struct gateway *g)
 		return;
 	mcp_listen_close(g);
 	mcp_conn_close_all(g);
+	mcp_link_close_all(g);
 	for (struct exchange *x = m->exchanges; x; x = next) {
 		next = x->next;
 		for (size_t i = 0; x->running && i < x->decision.ncalls; i++)

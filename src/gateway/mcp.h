@@ -4,10 +4,12 @@
  * doors of sandboxes) become calls of methods.def, and their ends become
  * answers.
  *
- *   mcp        one request and its answer: an exchange
- *   mcp_tool   the face of its calls
- *   mcp_conn   HTTP/1.1 on a descriptor; mcp_listen  the port on 127.0.0.1
- *   door       what comes from a sandbox
+ *   mcp         one request and its answer: an exchange
+ *   mcp_tool    the face of its calls
+ *   mcp_conn    HTTP/1.1 on a descriptor
+ *   mcp_stream  a request on a stream of HTTP/2
+ *   mcp_listen  the port on 127.0.0.1; mcp_link  a connection to it
+ *   door        what comes from a sandbox
  */
 #ifndef GATEWAY_MCP_H
 #define GATEWAY_MCP_H
@@ -16,13 +18,24 @@
 #include "gateway/call.h"
 #include "mcp/mcp.h"
 
+struct h1_request;
+
 enum mcp_limits {
 	MCP_CALLS = 32,        /* of one caller at once */
 	MCP_EXCHANGES = 512,   /* of all */
-	MCP_CONNECTIONS = 128, /* on the socket and the port */
+	MCP_CONNECTIONS = 128, /* of HTTP/1.1, and all of the port */
+	MCP_STREAMS = 128,     /* requests of one HTTP/2 connection at once */
+	MCP_STREAMS_ALL = 512,
+	MCP_BODIES = 32 << 20, /* bytes of theirs that are not whole */
 	MCP_PRINCIPAL = 64,
-	MCP_SEEN = 16,      /* programs whose digests are at hand */
-	MCP_OUT = 16 << 20, /* bytes of answers that wait to be taken */
+	MCP_SEEN = 16,            /* programs whose digests are at hand */
+	MCP_OUT = 16 << 20,       /* bytes of answers that wait to be taken */
+	MCP_STREAM_OUT = 1 << 20, /* of an event stream that nobody reads */
+	MCP_SMALL = 64 << 10,     /* arena of an answer to a head */
+	MCP_BODY_MS = 10000,      /* to send a body, after its head */
+	MCP_IDLE_MS = 75000,      /* of a connection between two requests */
+	MCP_WRITE_MS = 30000,     /* to take some of an answer */
+	MCP_LINGER_MS = 2000,     /* to close, once told to */
 	/* Past MCP_WAIT_MS a call that still has no answer gets one. */
 	MCP_OVERDUE_MS = MCP_WAIT_MS + 5000,
 };
@@ -86,10 +99,32 @@ void mcp_run_freed(struct mcp_run *r);
 void mcp_run_progress(struct mcp_run *r, const struct call_progress *p);
 struct arena *mcp_run_arena(struct mcp_run *r);
 
+/* mcp_head.c: a head that HTTP has read, which it borrows. */
+void mcp_head_of(const struct h1_request *r, struct mcp_head *h);
+
+/* The requests of one HTTP/2 connection, embedded in its owner. */
+struct mcp_streams {
+	struct gateway *g;
+	const struct mcp_who *who; /* NULL: each request brings a token */
+	size_t n;
+	void (*idle)(struct mcp_streams *s); /* the last is gone; or NULL */
+};
+/*
+ * mcp_stream.c: a request came, in that callback of rpc. Past MCP_STREAMS it
+ * is reset with REFUSED_STREAM, so that the client may send it again.
+ */
+void mcp_stream_open(struct mcp_streams *of, struct rpc_stream *s,
+    const struct h2_header *hs, size_t n);
+/* mcp_link.c: serve HTTP/1.1 or HTTP/2 on fd, whichever it begins with; each
+ * request brings a token. */
+void mcp_link_start(struct gateway *g, int fd);
+void mcp_link_close_all(struct gateway *g);
+
 /* mcp_conn.c: serve HTTP/1.1 on fd, which is its own from here on. who NULL:
  * each request brings a token. */
 void mcp_conn_start(struct gateway *g, int fd, const struct mcp_who *who);
 void mcp_conn_close_all(struct gateway *g);
+/* Of MCP_CONNECTIONS. */
 bool mcp_conn_is_full(const struct gateway *g);
 /* mcp_listen.c */
 int mcp_listen_open(struct gateway *g, struct fault *f) MUST_CHECK;
@@ -118,6 +153,10 @@ struct mcp {
 	size_t exchanges_n;
 	struct mcp_conn *conns;
 	size_t conns_n;
+	struct mcp_link *links;
+	size_t links_n;
+	size_t streams_n; /* mcp_stream.c */
+	size_t bodies;
 	struct watch listener; /* mcp_listen.c */
 	struct timer listen_again;
 	uint16_t port;

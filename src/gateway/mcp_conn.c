@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 on a descriptor: the gateway's socket when a client does not begin
- * with HTTP/2, and connections to 127.0.0.1. One request at a time; a client
- * that leaves while it waits is seen, since that cancels.
+ * HTTP/1.1 on a descriptor, of the gateway's socket or 127.0.0.1, when a client
+ * does not begin with HTTP/2. One request at a time; a client that leaves while
+ * it waits is seen, since that cancels.
  *
  *   READING -> SERVING -> READING ... -> CLOSING
  */
@@ -18,13 +18,7 @@
 
 enum {
 	HEAD_MS = 10000, /* to send a head */
-	BODY_MS = 10000, /* and then a body */
-	IDLE_MS = 75000, /* between two requests */
-	WRITE_MS = 30000,
-	LINGER_MS = 2000,
 	READ = 16384,
-	SMALL = 64 << 10,     /* arena of an answer to a head */
-	STREAM_OUT = 1 << 20, /* of a stream that nobody reads */
 };
 
 enum phase {
@@ -130,7 +124,7 @@ flush(struct mcp_conn *c)
 		}
 		buf_eat(&c->out, (size_t)n);
 		if (c->out.len > 0 || c->phase == CLOSING)
-			set_timer(c, WRITE_MS);
+			set_timer(c, MCP_WRITE_MS);
 	}
 	if (c->is_gone)
 		return;
@@ -140,7 +134,7 @@ flush(struct mcp_conn *c)
 		c->shut = true;
 		c->is_deaf = false;
 		(void)shutdown(c->fd, SHUT_WR);
-		set_timer(c, LINGER_MS);
+		set_timer(c, MCP_LINGER_MS);
 	}
 	want(c);
 }
@@ -153,13 +147,13 @@ answered(struct mcp_conn *c)
 	c->is_deaf = false;
 	if (c->closes) {
 		c->phase = CLOSING;
-		set_timer(c, WRITE_MS);
+		set_timer(c, MCP_WRITE_MS);
 		flush(c);
 		return;
 	}
 	h1_next(c->h1);
 	c->phase = READING;
-	set_timer(c, IDLE_MS);
+	set_timer(c, MCP_IDLE_MS);
 	flush(c);
 	if (!c->is_gone && c->in.len > 0)
 		loop_later(c->g->loop, &c->more);
@@ -222,7 +216,7 @@ sink_piece(void *owner, struct span bytes)
 
 	if (c->is_gone)
 		return;
-	if (c->out.len > STREAM_OUT)
+	if (c->out.len > MCP_STREAM_OUT)
 		fault_set(&f, FAULT_LIMIT, "the client does not read");
 	if (f.code != FAULT_NONE || h1_chunk(&c->out, bytes, &f) < 0) {
 		lost(c, &f);
@@ -257,20 +251,6 @@ static const struct mcp_sink sink = {
 };
 
 /* --- in */
-static bool
-field_get(const void *at, const char *name, size_t nth, struct span *value)
-{
-	const struct h1_request *r = at;
-
-	for (size_t i = 0; i < r->fields_n; i++) {
-		if (!h1_is_word(r->fields[i].name, name) || nth-- > 0)
-			continue;
-		*value = r->fields[i].value;
-		return true;
-	}
-	return false;
-}
-
 static void
 refuse(struct mcp_conn *c, const struct mcp_answer *a)
 {
@@ -292,21 +272,14 @@ head_came(struct mcp_conn *c)
 	struct fault f = { 0 };
 
 	c->closes = c->closes || r->closes;
-	c->head = (struct mcp_head){
-		.method = r->method,
-		.target = r->path,
-		.host = r->host,
-		.length = r->is_chunked ? -1 : (int64_t)r->length,
-		.header = field_get,
-		.at = r,
-	};
+	mcp_head_of(r, &c->head);
 	if (c->by_token)
 		bearer_find(c->g, &c->head, &c->who);
-	arena_init(&arena, SMALL);
+	arena_init(&arena, MCP_SMALL);
 	if (mcp_refuse(c->g, &c->who, &c->head, &arena, &a)) {
 		refuse(c, &a);
 	} else {
-		set_timer(c, BODY_MS);
+		set_timer(c, MCP_BODY_MS);
 		if (r->expects_continue && h1_go_on(&c->out, &f) == 0)
 			flush(c);
 	}
@@ -447,7 +420,7 @@ timed_out(struct timer *t)
 bool
 mcp_conn_is_full(const struct gateway *g)
 {
-	return g->mcp->conns_n >= MCP_CONNECTIONS;
+	return g->mcp->conns_n + g->mcp->links_n >= MCP_CONNECTIONS;
 }
 
 void

@@ -106,7 +106,7 @@ on_ready(struct watch *w, unsigned events)
 		}
 		fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			mcp_conn_start(g, fd, NULL);
+			mcp_link_start(g, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)

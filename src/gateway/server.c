@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "gateway/call.h"
+#include "gateway/first.h"
 #include "gateway/mcp.h"
 #include "gateway/vm.h"
 
@@ -24,19 +25,16 @@
 enum {
 	ANCESTORS = 64,
 	PAUSE_MS = 1000,
-	BATCH = 16,       /* connections accepted a tick */
-	FIRST_MS = 10000, /* to send the first bytes */
-	AGAIN_MS = 20,    /* after some of them */
+	BATCH = 16, /* connections accepted a tick */
 };
 
 struct client {
 	struct gateway *g;
+	struct first first;
 	struct rpc_link *link; /* once it has begun to speak HTTP/2 */
-	int fd;                /* before that */
-	struct watch first;
-	struct timer patience;
-	int64_t until_ms;
 	struct caller caller;
+	struct mcp_who who;         /* the same, for its requests of MCP */
+	struct mcp_streams streams; /* those over HTTP/2 */
 	struct client *next;
 	struct client *prev;
 };
@@ -135,6 +133,16 @@ on_open(void *owner, struct rpc_link *link, struct rpc_call *c,
 }
 
 static void
+on_request(void *owner, struct rpc_link *link, struct rpc_stream *s,
+    const struct h2_header *headers, size_t n)
+{
+	struct client *client = rpc_link_owner(link);
+
+	(void)owner;
+	mcp_stream_open(&client->streams, s, headers, n);
+}
+
+static void
 forget(struct client *client)
 {
 	struct gateway *g = client->g;
@@ -161,23 +169,15 @@ static const struct rpc_link_events link_events = {
 	.down = on_down,
 };
 
-/* --- the first bytes: gRPC begins with "PRI ", HTTP/1.1 never does */
-
-static int
-take_fd(struct client *client)
-{
-	int fd = client->fd;
-
-	loop_timer_clear(&client->patience);
-	loop_unwatch(&client->first);
-	client->fd = -1;
-	return fd;
-}
+/* --- HTTP/2 carries gRPC and MCP, HTTP/1.1 MCP alone */
 
 static void
-speak_grpc(struct client *client)
+speak_http2(struct client *client, int fd)
 {
-	static struct rpc_server handlers = { .open = on_open };
+	static struct rpc_server handlers = {
+		.open = on_open,
+		.request = on_request,
+	};
 	const struct rpc_link_options o = {
 		.server = true,
 		.handlers = &handlers,
@@ -187,8 +187,7 @@ speak_grpc(struct client *client)
 	struct fault f = { 0 };
 
 	handlers.owner = client->g;
-	client->link =
-	    rpc_link_open_fd(client->g->loop, take_fd(client), &o, &f);
+	client->link = rpc_link_open_fd(client->g->loop, fd, &o, &f);
 	if (client->link != NULL)
 		return;
 	log_warn(&f, "cannot serve a client");
@@ -196,101 +195,50 @@ speak_grpc(struct client *client)
 }
 
 static void
-speak_mcp(struct client *client)
+speak_http1(struct client *client, int fd)
 {
-	struct mcp_who who = { .side = MCP_HOST, .auth = MCP_KNOWN };
-	int fd = take_fd(client);
-
-	who.caller = client->caller;
-	(void)text_copy(who.principal, sizeof(who.principal),
-	    span_str(client->caller.text));
 	if (client->caller.who == 0 || mcp_conn_is_full(client->g))
 		fd_close(&fd);
 	else
-		mcp_conn_start(client->g, fd, &who);
+		mcp_conn_start(client->g, fd, &client->who);
 	forget(client);
 }
 
 static void
-give_up(struct client *client)
+on_first(struct first *f, enum first_words words, int fd)
 {
-	int fd = take_fd(client);
+	struct client *client = CONTAINER_OF(f, struct client, first);
 
-	fd_close(&fd);
-	forget(client);
-}
-
-static void
-look(struct client *client)
-{
-	static const char preface[] = { 'P', 'R', 'I', ' ' };
-	char bytes[sizeof(preface)];
-	ssize_t n =
-	    recv(client->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		give_up(client);
-	} else if (memcmp(bytes, preface, (size_t)n) != 0) {
-		speak_mcp(client);
-	} else if (n == sizeof(preface)) {
-		speak_grpc(client);
-	} else {
-		/* Readable all the time: look again a little later. */
-		loop_rewatch(&client->first, 0);
-		loop_timer_set(client->g->loop, &client->patience, AGAIN_MS);
-	}
-}
-
-static void
-on_first(struct watch *w, unsigned events)
-{
-	struct client *client = CONTAINER_OF(w, struct client, first);
-
-	if (events & LOOP_IN)
-		look(client);
-	else if (events & LOOP_HUP)
-		give_up(client);
-}
-
-static void
-on_patience(struct timer *t)
-{
-	struct client *client = CONTAINER_OF(t, struct client, patience);
-	int64_t left = client->until_ms - loop_now_ms(client->g->loop);
-
-	if (left <= 0) {
-		give_up(client);
-		return;
-	}
-	loop_timer_set(client->g->loop, t, left);
-	look(client);
+	if (words == FIRST_HTTP2)
+		speak_http2(client, fd);
+	else if (words == FIRST_HTTP1)
+		speak_http1(client, fd);
+	else
+		forget(client);
 }
 
 static void
 serve(struct gateway *g, int fd)
 {
 	struct client *client = must_alloc(sizeof(*client));
-	struct fault f = { 0 };
+	struct mcp_who *who = &client->who;
 
 	client->g = g;
-	client->fd = fd;
-	client->first.ready = on_first;
-	client->first.fd = -1;
-	client->patience.fire = on_patience;
-	client->until_ms = loop_now_ms(g->loop) + FIRST_MS;
 	identify(g, fd, &client->caller);
+	who->side = MCP_HOST;
+	who->auth = MCP_KNOWN;
+	who->caller = client->caller;
+	(void)text_copy(who->principal, sizeof(who->principal),
+	    span_str(client->caller.text));
+	client->streams.g = g;
+	client->streams.who = who;
 	client->next = g->clients;
 	if (g->clients != NULL)
 		g->clients->prev = client;
 	g->clients = client;
 	g->clients_n++;
-	loop_timer_set(g->loop, &client->patience, FIRST_MS);
-	if (loop_watch(g->loop, &client->first, fd, LOOP_IN, &f) == 0)
-		return;
-	log_warn(&f, "cannot watch a client");
-	give_up(client);
+	client->first.tell = on_first;
+	first_begin(&client->first, g->loop, fd);
 }
 
 static void
