@@ -62,6 +62,8 @@ sandbox_json(struct json_out *o, const openshell_v1_Sandbox *s)
 	json_out_uint(o, s->status.current_policy_version);
 	json_out_key(o, "stale_maximum");
 	json_out_bool(o, s->status.stale_maximum);
+	json_out_key(o, "stale_boundary");
+	json_out_bool(o, s->status.stale_boundary);
 	json_out_key(o, "command");
 	json_out_array(o);
 	for (pb_size_t i = 0; i < s->spec.command_count; i++)
@@ -97,6 +99,12 @@ struct listing {
 	bool stale; /* only those */
 };
 
+static bool
+is_stale(const openshell_v1_SandboxStatus *s)
+{
+	return s->stale_maximum || s->stale_boundary;
+}
+
 static int
 list_page(struct client *cl, struct listing *l, uint32_t *got, struct fault *f)
 {
@@ -112,7 +120,7 @@ list_page(struct client *cl, struct listing *l, uint32_t *got, struct fault *f)
 		openshell_v1_ListSandboxesResponse, &a, f) != 0)
 		return -1;
 	for (pb_size_t i = 0; i < a.sandboxes_count; i++) {
-		if (l->stale && !a.sandboxes[i].status.stale_maximum)
+		if (l->stale && !is_stale(&a.sandboxes[i].status))
 			continue;
 		l->shown++;
 		if (cl->cli->json)
@@ -221,9 +229,15 @@ print_details(const nacre_v1_SandboxDetails *d)
 	(void)printf("supervisor  sha256:%s\n", cli_text(d->supervisor_digest));
 	(void)printf("kernel      sha256:%s\n", cli_text(d->kernel_digest));
 	(void)printf("boot id     %s\n", cli_text(d->boot_id));
-	(void)printf("policy      generation %llu, sha256:%s%s\n",
+	(void)printf("policy      generation %llu, sha256:%s%s%s\n",
 	    (unsigned long long)d->policy_generation, cli_text(d->policy_hash),
-	    d->stale_maximum ? ", exceeds the maximum of now" : "");
+	    d->stale_maximum ? ", exceeds the maximum of now" : "",
+	    d->stale_boundary ? ", exceeds its parent's policy of now" : "");
+	if (d->generation_in_force != 0 &&
+	    d->generation_in_force != d->policy_generation)
+		(void)printf("in force    generation %llu, until it starts "
+			     "again\n",
+		    (unsigned long long)d->generation_in_force);
 	(void)printf("enforced    %s\n", cli_text(d->enforced));
 	cli_enforcement_print(d->enforcement, d->enforcement_count);
 	for (pb_size_t i = 0; i < d->probes_count; i++)
@@ -255,6 +269,7 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 		{ "launches", (int64_t)d->launches },
 		{ "policy_generation", (int64_t)d->policy_generation },
 		{ "maximum_generation", (int64_t)d->maximum_generation },
+		{ "generation_in_force", (int64_t)d->generation_in_force },
 	};
 
 	cli_json_numbers(o, numbers, NELEM(numbers));
@@ -268,6 +283,8 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 	json_out_bool(o, d->cold);
 	json_out_key(o, "stale_maximum");
 	json_out_bool(o, d->stale_maximum);
+	json_out_key(o, "stale_boundary");
+	json_out_bool(o, d->stale_boundary);
 	json_out_key(o, "enforcement");
 	cli_enforcement_json(o, d->enforcement, d->enforcement_count);
 }

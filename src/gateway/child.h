@@ -3,6 +3,7 @@
 #ifndef GATEWAY_CHILD_H
 #define GATEWAY_CHILD_H
 
+#include "gateway/boundary.h"
 #include "gateway/judge.h"
 #include "gateway/which.h"
 #include "proto/nacre_store.pb.h"
@@ -14,7 +15,7 @@ struct child_create {
 	struct store_sandbox parent_row;
 	struct policy written; /* as asked for; not when nothing was */
 	struct fault unread;   /* why it cannot be read */
-	struct policy above;   /* the parent's */
+	struct boundary above; /* the parent's, in force */
 	struct policy policy;  /* completed */
 	struct scene scene;
 	struct judgement judgement;

@@ -107,12 +107,13 @@ keep(struct call *c, struct child_create *k, struct fault *f)
 	openshell_v1_CreateSandboxRequest north =
 	    openshell_v1_CreateSandboxRequest_init_zero;
 	nacre_store_v1_Plan plan = nacre_store_v1_Plan_init_zero;
-	const struct object_policy p = {
+	struct object_policy p = {
 		.generation = 1,
 		.maximum_generation = k->judgement.maximum.generation,
 		.hash = k->lineage.policy_hash,
 	};
 
+	(void)boundary_mark(&k->above, true, &p);
 	if (make_north(c, k, &north, f) < 0 ||
 	    plan_make(&north.spec, &k->scene.info, &k->policy, &c->arena, &plan,
 		f) < 0 ||

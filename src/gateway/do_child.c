@@ -17,6 +17,7 @@
 #include "gateway/plan.h"
 #include "gateway/refuse.h"
 #include "gateway/sandbox.h"
+#include "gateway/stale.h"
 #include "wire/wire.h"
 
 static int child_turn(struct call *c, struct fault *f);
@@ -151,14 +152,14 @@ generations(struct call *c, const struct child_create *k,
     struct grant_generations *out, struct fault *f)
 {
 	struct store_sandbox row;
-	struct object_policy p;
+	struct boundary above;
 
 	if (which_row(c, &k->parent, &row, f) < 0 ||
-	    object_policy(&row, &c->arena, &p, f) < 0 ||
+	    boundary_read(&row, &c->arena, &above, f) < 0 ||
 	    maximum_generation(c->g, &out->maximum, f) < 0)
 		return -1;
 	out->grant = k->parent.tree.grant.generation;
-	out->parent_policy = p.generation;
+	out->parent_policy = above.generation;
 	return 0;
 }
 
@@ -184,17 +185,14 @@ child_judged(struct call *c, struct fault *f)
 static int
 complete(struct call *c, struct child_create *k, struct fault *f)
 {
-	nacre_store_v1_Plan plan;
 	unsigned inherit;
 
 	if (child_inherit(c->ask, &inherit, f) < 0 ||
 	    which_row(c, &k->parent, &k->parent_row, f) < 0 ||
-	    sandbox_plan(&k->parent_row, &c->arena, &plan, f) < 0 ||
-	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &k->above,
-		f) < 0)
+	    boundary_of(&k->parent_row, &c->arena, &k->above, f) < 0)
 		return -1;
-	if (policy_complete(k->ask.has_policy ? &k->written : NULL, &k->above,
-		inherit, &c->arena, &k->policy, f) < 0)
+	if (policy_complete(k->ask.has_policy ? &k->written : NULL,
+		&k->above.policy, inherit, &c->arena, &k->policy, f) < 0)
 		return -1;
 	return scene_of_sandbox(c->g, &k->parent_row, &c->arena, &k->scene, f);
 }
@@ -210,7 +208,7 @@ begin_judging(struct call *c, struct child_create *k, struct fault *f)
 	if (complete(c, k, f) < 0 || generations(c, k, &k->judged, f) < 0)
 		return -1;
 	k->judgement.child = &k->policy;
-	k->judgement.parent = &k->above;
+	k->judgement.parent = &k->above.policy;
 	k->judgement.scene = &k->scene;
 	k->judgement.then = child_judged;
 	return judge(c, &k->judgement, f);
@@ -316,6 +314,8 @@ do_child(struct call *c, struct fault *f)
 	if (line_join(c->g, k->row.id, slot.tree, &r) < 0)
 		return refuse(c, &r, f);
 	sandbox_settle_later(c->g, k->row.id);
+	if (k->above.generation != k->above.written)
+		stale_begin(c->g);
 	return 0;
 }
 

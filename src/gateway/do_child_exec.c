@@ -28,10 +28,7 @@ enum {
 struct tool_exec {
 	struct which w;
 	bool must_start;
-	struct policy policy;
-	struct policy above;
-	struct scene scene;
-	struct judgement judgement;
+	struct restart judged;
 	struct store_sandbox row;
 	nacre_store_v1_Plan plan;
 	/* while it runs */
@@ -81,29 +78,11 @@ note(struct call *c, const nacre_v1_ExecChildSandboxRequest *ask)
 }
 
 static int
-judged(struct call *c, struct fault *f)
-{
-	(void)c;
-	(void)f;
-	return 0;
-}
-
-static int
 start_turn(struct call *c, struct fault *f)
 {
 	struct tool_exec *x = c->work;
-	bool is_child;
 
-	if (restart_above(c, x->row.id, &x->above, &is_child, f) < 0 ||
-	    plan_policy_text(wire_span(x->plan.policy), 0, &c->arena,
-		&x->policy, f) < 0 ||
-	    scene_of_sandbox(c->g, &x->row, &c->arena, &x->scene, f) < 0)
-		return -1;
-	x->judgement.child = &x->policy;
-	x->judgement.parent = &x->above;
-	x->judgement.scene = &x->scene;
-	x->judgement.then = judged;
-	return judge(c, &x->judgement, f);
+	return restart_judge(c, &x->judged, &x->row, f);
 }
 
 int
@@ -127,7 +106,7 @@ do_child_exec_decide(struct call *c, struct fault *f)
 		return 0;
 	if (grant_may_start(&x->w.ask, x->w.node, &r) < 0)
 		return refuse(c, &r, f);
-	return judge_turn(c, &x->judgement, start_turn, f);
+	return judge_turn(c, &x->judged.judgement, start_turn, f);
 }
 
 int
@@ -142,7 +121,8 @@ do_child_exec(struct call *c, struct fault *f)
 	if (store_sandbox_by_id(c->g->store, x->row.id, &c->arena, &row, f) < 0)
 		return -1;
 	if (row.state == STATE_STOPPED || row.state == STATE_FAILED) {
-		if (restart_take(c, row.id, f) < 0)
+		if (restart_take(c, row.id, f) < 0 ||
+		    restart_mark(c, &x->judged, &row, f) < 0)
 			return -1;
 		call_note(c, "; started first");
 	}

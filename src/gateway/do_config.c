@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "gateway/boundary.h"
 #include "gateway/check.h"
 #include "gateway/do.h"
 #include "gateway/judge.h"
@@ -14,8 +15,8 @@
 #include "gateway/open.h"
 #include "gateway/plan.h"
 #include "gateway/refusal.h"
-#include "gateway/restart.h"
 #include "gateway/sandbox.h"
+#include "gateway/stale.h"
 #include "proto/openshell_v1.pb.h"
 #include "wire/wire.h"
 
@@ -26,8 +27,7 @@ struct write {
 	uint32_t gid;
 	struct policy old;
 	struct policy policy;
-	struct policy above; /* its parent's, of a child */
-	bool is_child;
+	struct boundary above; /* what is in force in its parent, of a child */
 	struct scene scene;
 	struct judgement judgement;
 };
@@ -165,10 +165,10 @@ config_turn(struct call *c, struct fault *f)
 	w->judgement.child = &w->policy;
 	w->judgement.scene = &w->scene;
 	w->judgement.then = config_judged;
-	if (restart_above(c, w->id, &w->above, &w->is_child, f) < 0)
+	if (boundary_above(c->g, w->id, &c->arena, &w->above, f) < 0)
 		return -1;
-	if (w->is_child)
-		w->judgement.parent = &w->above;
+	if (w->above.parent[0] != '\0')
+		w->judgement.parent = &w->above.policy;
 	return judge(c, &w->judgement, f);
 }
 
@@ -205,20 +205,25 @@ put_plan(struct call *c, struct store_sandbox *row, const struct policy *p,
 	return rc;
 }
 
+/* Those below are judged anew by what it allows now; so is it, when another
+ * policy than the one in force waits above it. */
 static int
 put_policy(struct call *c, struct store_sandbox *row, const char *hash,
     struct object_policy *p, struct fault *f)
 {
 	const openshell_v1_UpdateConfigRequest *ask = c->ask;
-	const struct write *w = c->work;
+	struct write *w = c->work;
 
 	if (!span_equal(w->policy.text, w->old.text)) {
 		p->generation++;
 		p->message = &ask->policy;
+		stale_begin(c->g);
 	}
 	p->hash = hash;
 	p->maximum_generation = w->judgement.maximum.generation;
 	p->is_stale = false;
+	if (boundary_mark(&w->above, true, p))
+		stale_begin(c->g);
 	if (put_plan(c, row, &w->policy, f) < 0 ||
 	    object_mark(row, p, &c->arena, f) < 0)
 		return -1;
@@ -229,7 +234,7 @@ put_policy(struct call *c, struct store_sandbox *row, const char *hash,
 int
 do_config(struct call *c, struct fault *f)
 {
-	const struct write *w = c->work;
+	struct write *w = c->work;
 	openshell_v1_UpdateConfigResponse reply =
 	    openshell_v1_UpdateConfigResponse_init_zero;
 	char hash[2 * POLICY_HASH + 1];
@@ -244,6 +249,8 @@ do_config(struct call *c, struct fault *f)
 		    "sandbox '%s' was changed while the policy was judged",
 		    row.name);
 	hex_format(w->policy.hash, POLICY_HASH, hash);
+	if (boundary_again(c->g, &w->above, &c->arena, f) < 0)
+		return -1;
 	if (put_policy(c, &row, hash, &p, f) < 0)
 		return -1;
 	call_note(c, ", policy generation %u", (unsigned)p.generation);

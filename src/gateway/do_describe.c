@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "gateway/boundary.h"
 #include "gateway/do.h"
 #include "gateway/enforced.h"
 #include "gateway/fleet.h"
@@ -58,6 +59,8 @@ static void
 from_policy(struct describe *d, struct arena *a, nacre_v1_SandboxDetails *out)
 {
 	struct span text = wire_span(d->plan.policy);
+	struct fault ignored = { 0 };
+	struct boundary b;
 	uint8_t digest[DIGEST_SIZE];
 	char hex[DIGEST_HEX];
 
@@ -68,6 +71,9 @@ from_policy(struct describe *d, struct arena *a, nacre_v1_SandboxDetails *out)
 	out->policy_generation = d->policy.generation;
 	out->maximum_generation = d->policy.maximum_generation;
 	out->stale_maximum = d->policy.is_stale;
+	out->stale_boundary = d->policy.is_stale_boundary;
+	if (boundary_read(&d->row, a, &b, &ignored) == 0 && b.in_force)
+		out->generation_in_force = b.generation;
 	out->enforced = arena_str(a, SPAN_LIT(ENFORCED));
 	out->enforcement = enforced_today(&d->plan, d->policy.message, a);
 	if (out->enforcement != NULL)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy that is in force in a sandbox. */
+#include "gateway/boundary.h"
 #include "gateway/do.h"
-#include "gateway/object.h"
 #include "gateway/open.h"
-#include "gateway/sandbox.h"
 #include "proto/nacre_v1.pb.h"
 #include "wire/wire.h"
 
@@ -30,17 +29,18 @@ do_in_force(struct call *c, struct fault *f)
 {
 	const nacre_v1_GetPolicyRequest *ask = c->ask;
 	nacre_v1_PolicyInForce r = nacre_v1_PolicyInForce_init_zero;
-	struct object_policy policy;
+	char hex[2 * POLICY_HASH + 1];
 	struct store_sandbox row;
-	nacre_store_v1_Plan plan;
+	struct boundary b;
 
 	if (find(c, ask->id, &row, f) < 0 ||
-	    sandbox_plan(&row, &c->arena, &plan, f) < 0 ||
-	    object_policy(&row, &c->arena, &policy, f) < 0)
+	    boundary_of(&row, &c->arena, &b, f) < 0)
 		return -1;
-	r.policy = arena_str(&c->arena, wire_span(plan.policy));
-	r.hash = arena_str(&c->arena, span_str(policy.hash));
-	r.generation = policy.generation;
+	hex_format(b.policy.hash, POLICY_HASH, hex);
+	r.policy = arena_str(&c->arena, b.text);
+	r.hash = arena_str(&c->arena, span_str(hex));
+	r.generation = b.generation;
+	r.written_generation = b.written;
 	if (r.policy == NULL || r.hash == NULL)
 		return fault_set(f, FAULT_LIMIT, "the answer is too long");
 	return CALL_REPLY(c, nacre_v1_PolicyInForce, &r, f);

@@ -4,6 +4,7 @@
  * nothing that runs: whose policy is not inside it any more is found by
  * stale.c and listed.
  */
+#include "gateway/boundary.h"
 #include "gateway/do.h"
 #include "gateway/judge.h"
 #include "gateway/open.h"
@@ -95,6 +96,7 @@ struct prove {
 	struct policy written;
 	struct policy child; /* completed */
 	struct policy parent;
+	struct boundary above;
 	bool has_parent;
 	struct scene scene;
 	struct judgement judgement;
@@ -113,13 +115,11 @@ static int
 set_sandbox(struct call *c, const char *name, struct prove *k, struct fault *f)
 {
 	struct store_sandbox row;
-	nacre_store_v1_Plan plan;
 
 	if (open_name(c, name, &row, f) < 0 ||
-	    sandbox_plan(&row, &c->arena, &plan, f) < 0 ||
-	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &k->parent,
-		f) < 0)
+	    boundary_of(&row, &c->arena, &k->above, f) < 0)
 		return -1;
+	k->parent = k->above.policy;
 	k->has_parent = true;
 	k->judgement.scene = &k->scene;
 	return scene_of_sandbox(c->g, &row, &c->arena, &k->scene, f);

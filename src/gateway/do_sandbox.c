@@ -5,11 +5,9 @@
 #include "gateway/check.h"
 #include "gateway/do.h"
 #include "gateway/fleet.h"
-#include "gateway/judge.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/open.h"
-#include "gateway/plan.h"
 #include "gateway/restart.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
@@ -123,41 +121,15 @@ do_stop(struct call *c, struct fault *f)
 
 struct start {
 	struct store_sandbox row;
-	struct policy policy;
-	struct policy above;
-	bool is_child;
-	struct scene scene;
-	struct judgement judgement;
+	struct restart judged;
 };
 
-static int
-start_judged(struct call *c, struct fault *f)
-{
-	(void)c;
-	(void)f;
-	return 0;
-}
-
-/* What is stopped is proved again: the maximum may have been narrowed. */
 static int
 start_turn(struct call *c, struct fault *f)
 {
 	struct start *s = c->work;
-	const struct store_sandbox *row = &s->row;
-	nacre_store_v1_Plan plan;
 
-	s->judgement.child = &s->policy;
-	s->judgement.scene = &s->scene;
-	s->judgement.then = start_judged;
-	if (sandbox_plan(row, &c->arena, &plan, f) < 0 ||
-	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &s->policy,
-		f) < 0 ||
-	    restart_above(c, row->id, &s->above, &s->is_child, f) < 0 ||
-	    scene_of_sandbox(c->g, row, &c->arena, &s->scene, f) < 0)
-		return -1;
-	if (s->is_child)
-		s->judgement.parent = &s->above;
-	return judge(c, &s->judgement, f);
+	return restart_judge(c, &s->judged, &s->row, f);
 }
 
 int
@@ -174,36 +146,7 @@ do_start_decide(struct call *c, struct fault *f)
 	if (state_step((enum state)s->row.state, EVENT_START).verdict !=
 	    VERDICT_MOVE)
 		return 0;
-	return judge_turn(c, &s->judgement, start_turn, f);
-}
-
-/* A start that was proved leaves the row as not stale, under that maximum. */
-static int
-mark_judged(struct call *c, struct store_sandbox *row, struct fault *f)
-{
-	const struct start *s = c->work;
-	struct object_policy p;
-
-	if (object_policy(row, &c->arena, &p, f) < 0)
-		return -1;
-	p.maximum_generation = s->judgement.maximum.generation;
-	p.is_stale = false;
-	return object_mark(row, &p, &c->arena, f);
-}
-
-/* Policy writes and the end of machines may have come while it was judged. */
-static int
-still_judged(struct call *c, const struct store_sandbox *row, struct fault *f)
-{
-	const struct start *s = c->work;
-	nacre_store_v1_Plan plan;
-
-	if (sandbox_plan(row, &c->arena, &plan, f) < 0)
-		return -1;
-	if (span_equal(wire_span(plan.policy), s->policy.text))
-		return 0;
-	return fault_set(f, FAULT_BUSY,
-	    "sandbox '%s' was changed while it was judged", row->name);
+	return judge_turn(c, &s->judged.judgement, start_turn, f);
 }
 
 int
@@ -211,6 +154,7 @@ do_start(struct call *c, struct fault *f)
 {
 	const openshell_v1_StartSandboxRequest *ask = c->ask;
 	enum state_verdict verdict;
+	struct start *s = c->work;
 	struct store_sandbox row;
 
 	if (open_name(c, ask->name, &row, f) < 0)
@@ -230,7 +174,7 @@ do_start(struct call *c, struct fault *f)
 	if (sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f) < 0)
 		return -1;
 	if (verdict == VERDICT_MOVE) {
-		if (still_judged(c, &row, f) < 0 || mark_judged(c, &row, f) < 0)
+		if (restart_mark(c, &s->judged, &row, f) < 0)
 			return -1;
 		if (row.state == STATE_STARTING) /* a child waits its turn */
 			fleet_reserve(c->g, &row);

@@ -90,7 +90,7 @@ set_command(const nacre_store_v1_Plan *plan, struct arena *a,
 
 static int
 make_bundle(struct session *s, const struct store_sandbox *row, struct arena *a,
-    nacre_session_v1_Bundle *b, struct fault *f)
+    nacre_session_v1_Bundle *b, nacre_store_v1_Facts *facts, struct fault *f)
 {
 	nacre_store_v1_Plan plan;
 	struct object_policy policy;
@@ -106,6 +106,9 @@ make_bundle(struct session *s, const struct store_sandbox *row, struct arena *a,
 	b->epoch = s->epoch;
 	b->policy = plan.policy;
 	b->generation = policy.generation;
+	facts->policy = plan.policy;
+	facts->policy_generation = policy.generation;
+	facts->policy_confirmed = false;
 	b->pids_max = PIDS_MAX;
 	b->memory_max = (uint64_t)(row->memory_mib - GUEST_KEEPS_MIB -
 			    row->memory_mib / GUEST_KEEPS_PART)
@@ -122,13 +125,13 @@ make_bundle(struct session *s, const struct store_sandbox *row, struct arena *a,
 
 static int
 make_answer(struct session *s, const struct store_sandbox *row, struct arena *a,
-    struct fault *f)
+    nacre_store_v1_Facts *facts, struct fault *f)
 {
 	nacre_session_v1_Down down = nacre_session_v1_Down_init_zero;
 
 	if (s->launches) {
 		down.which_kind = nacre_session_v1_Down_bundle_tag;
-		if (make_bundle(s, row, a, &down.kind.bundle, f) < 0)
+		if (make_bundle(s, row, a, &down.kind.bundle, facts, f) < 0)
 			return -1;
 	} else {
 		down.which_kind = nacre_session_v1_Down_resume_tag;
@@ -170,7 +173,9 @@ session_greet(struct session *s, const nacre_session_v1_Hello *h,
 	facts.confirmed_epoch = s->launches ? 0 : s->claims.epoch;
 	if (s->launches)
 		note_facts(s, h, &facts, a);
-	if (make_answer(s, &row, a, f) < 0 ||
+	else /* it holds tokens, which came with the policy */
+		facts.policy_confirmed = true;
+	if (make_answer(s, &row, a, &facts, f) < 0 ||
 	    sandbox_set_facts(&row, a, &facts, f) < 0 ||
 	    store_sandbox_update(s->g->store, &row, f) < 0)
 		return -1;

@@ -150,6 +150,8 @@ put_policy(openshell_v1_Sandbox *kept, const struct object_policy *p,
 	kept->status.current_policy_version = p->generation;
 	kept->status.maximum_generation = p->maximum_generation;
 	kept->status.stale_maximum = p->is_stale;
+	kept->status.boundary_generation = p->boundary_generation;
+	kept->status.stale_boundary = p->is_stale_boundary;
 	kept->status.policy_hash = arena_str(a, span_str(p->hash));
 }
 
@@ -166,6 +168,8 @@ object_policy(const struct store_sandbox *row, struct arena *a,
 		.generation = kept.status.current_policy_version,
 		.maximum_generation = kept.status.maximum_generation,
 		.is_stale = kept.status.stale_maximum,
+		.boundary_generation = kept.status.boundary_generation,
+		.is_stale_boundary = kept.status.stale_boundary,
 		.hash = kept.status.policy_hash,
 	};
 	if (out->generation == 0)

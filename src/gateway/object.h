@@ -17,10 +17,12 @@ int object_tell_policy(const struct store_sandbox *row, struct arena *a,
  * here is the message that clients get back.
  */
 struct object_policy {
-	uint32_t generation;         /* from 1, raised by each write */
-	uint64_t maximum_generation; /* it was last judged under; 0: none */
-	bool is_stale;               /* exceeds the maximum of now */
-	const char *hash;            /* hex SHA-256 of the canonical text */
+	uint32_t generation;          /* from 1, raised by each write */
+	uint64_t maximum_generation;  /* it was last judged under; 0: none */
+	bool is_stale;                /* exceeds the maximum of now */
+	uint32_t boundary_generation; /* of its parent's policy, likewise */
+	bool is_stale_boundary;       /* exceeds what that one is now */
+	const char *hash;             /* hex SHA-256 of the canonical text */
 	/* What was written; NULL: nothing was. object_mark() leaves what is
 	 * there then. */
 	const struct _openshell_sandbox_v1_SandboxPolicy *message;

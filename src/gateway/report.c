@@ -75,6 +75,12 @@ write_ready(struct session *s, const nacre_session_v1_Ready *r, struct arena *a,
 	_Static_assert(sizeof(nacre_store_v1_Probe) ==
 		sizeof(nacre_session_v1_Probe),
 	    "one form of probes");
+	if (r->generation != facts.policy_generation)
+		return fault_set(f, FAULT_PROTOCOL,
+		    "the guest runs under policy generation %llu, not %u",
+		    (unsigned long long)r->generation,
+		    (unsigned)facts.policy_generation);
+	facts.policy_confirmed = true;
 	facts.main_pid = r->main_pid;
 	facts.probes = (void *)r->probes;
 	facts.probes_count = r->probes_count;
@@ -105,8 +111,15 @@ on_ready(struct session *s, const nacre_session_v1_Ready *r, struct arena *a)
 		sandbox_event(s->g, s->vm->sandbox_id, EVENT_FAIL, &cause);
 		return;
 	}
-	if (write_ready(s, r, a, &f) < 0)
+	if (write_ready(s, r, a, &f) < 0) {
 		log_warn(&f, "cannot keep the facts of a launch");
+		if (f.code == FAULT_PROTOCOL) {
+			cause.detail = f.text;
+			sandbox_event(s->g, s->vm->sandbox_id, EVENT_FAIL,
+			    &cause);
+			return;
+		}
+	}
 	vm_ready(s->vm);
 	sandbox_event(s->g, s->vm->sandbox_id, EVENT_READY, NULL);
 }

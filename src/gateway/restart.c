@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting a stopped child; restart.h has the contracts. */
 #include "gateway/line.h"
+#include "gateway/object.h"
 #include "gateway/plan.h"
 #include "gateway/refuse.h"
 #include "gateway/restart.h"
 #include "gateway/sandbox.h"
 #include "gateway/which.h"
 #include "wire/wire.h"
-
-int
-restart_above(struct call *c, const char *id, struct policy *above,
-    bool *is_child, struct fault *f)
-{
-	struct store_lineage l;
-	struct store_sandbox parent;
-	nacre_store_v1_Plan plan;
-
-	*is_child = false;
-	if (store_lineage_by_id(c->g->store, id, &c->arena, &l, f) < 0)
-		return -1;
-	if (l.parent[0] == '\0')
-		return 0;
-	*is_child = true;
-	if (store_sandbox_by_id(c->g->store, l.parent, &c->arena, &parent, f) <
-		0 ||
-	    sandbox_plan(&parent, &c->arena, &plan, f) < 0)
-		return -1;
-	return plan_policy_text(wire_span(plan.policy), 0, &c->arena, above, f);
-}
 
 /* The tree as the store has it, whoever asks: a sandbox was judged before. */
 int
@@ -55,4 +35,54 @@ restart_take(struct call *c, const char *id, struct fault *f)
 	    line_join(c->g, id, slot.tree, &r) < 0)
 		return refuse(c, &r, f);
 	return 0;
+}
+
+static int
+judged(struct call *c, struct fault *f)
+{
+	(void)c;
+	(void)f;
+	return 0;
+}
+
+int
+restart_judge(struct call *c, struct restart *r,
+    const struct store_sandbox *row, struct fault *f)
+{
+	nacre_store_v1_Plan plan;
+
+	r->judgement.child = &r->policy;
+	r->judgement.scene = &r->scene;
+	r->judgement.then = judged;
+	if (sandbox_plan(row, &c->arena, &plan, f) < 0 ||
+	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &r->policy,
+		f) < 0 ||
+	    boundary_above(c->g, row->id, &c->arena, &r->above, f) < 0 ||
+	    scene_of_sandbox(c->g, row, &c->arena, &r->scene, f) < 0)
+		return -1;
+	if (r->above.parent[0] != '\0')
+		r->judgement.parent = &r->above.policy;
+	return judge(c, &r->judgement, f);
+}
+
+/* Policy writes and the end of machines may have come while it was judged. */
+int
+restart_mark(struct call *c, struct restart *r, struct store_sandbox *row,
+    struct fault *f)
+{
+	struct object_policy p;
+	nacre_store_v1_Plan plan;
+
+	if (sandbox_plan(row, &c->arena, &plan, f) < 0 ||
+	    object_policy(row, &c->arena, &p, f) < 0)
+		return -1;
+	if (!span_equal(wire_span(plan.policy), r->policy.text))
+		return fault_set(f, FAULT_BUSY,
+		    "sandbox '%s' was changed while it was judged", row->name);
+	if (boundary_again(c->g, &r->above, &c->arena, f) < 0)
+		return -1;
+	p.maximum_generation = r->judgement.maximum.generation;
+	p.is_stale = false;
+	(void)boundary_mark(&r->above, false, &p);
+	return object_mark(row, &p, &c->arena, f);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sweep over all sandboxes: their ids are taken down once, then each row is
- * read, proved and marked in ticks of its own. What a row was last judged
- * under is kept with it, so a sweep that is cut short goes on where it was.
+ * read, proved and marked in ticks of its own, link by link. What a row was
+ * last judged under is kept with it, so a sweep that is cut short goes on where
+ * it was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,12 @@ struct stale {
 	struct arena arena;
 	struct store_sandbox row;
 	struct object_policy was;
-	struct maximum maximum;
+	enum proof_link link; /* that is due */
+	uint64_t generation;  /* of what is above, as the next four */
+	const char *hash;
+	bool is_above; /* there is something */
+	struct policy above;
+	struct store_sandbox parent;
 	struct policy policy;
 	struct scene scene;
 	struct proof proof;
@@ -65,8 +71,8 @@ list(struct stale *s, struct fault *f)
 static int
 record(struct stale *s, const char *why, struct fault *f)
 {
+	bool is_parent = s->link == PROOF_PARENT;
 	char text[JUDGE_TEXT + 256];
-	char hex[2 * POLICY_HASH + 1];
 	const struct audit_row row = {
 		.time_ms = clock_wall_ms(),
 		.caller = "gateway",
@@ -74,14 +80,30 @@ record(struct stale *s, const char *why, struct fault *f)
 		.sandbox_id = s->row.id,
 		.sandbox = s->row.name,
 		.verdict = AUDIT_OK,
+		.reason = is_parent ? "stale_boundary" : "stale_maximum",
 		.detail = text,
 	};
 
-	hex_format(s->maximum.policy.hash, POLICY_HASH, hex);
 	(void)text_fmt(text, sizeof(text),
-	    "policy sha256:%s, maximum sha256:%s generation %llu, verdict %s",
-	    s->was.hash, hex, (unsigned long long)s->maximum.generation, why);
+	    "policy sha256:%s, %s sha256:%s generation %llu, verdict %s",
+	    s->was.hash, proof_link_name(s->link), s->hash,
+	    (unsigned long long)s->generation, why);
 	return audit_append(s->g->store, &row, f);
+}
+
+static bool
+set(struct stale *s, struct object_policy *p, bool is_stale)
+{
+	bool *flag =
+	    s->link == PROOF_PARENT ? &p->is_stale_boundary : &p->is_stale;
+	bool is_news = is_stale && !*flag;
+
+	*flag = is_stale;
+	if (s->link == PROOF_PARENT)
+		p->boundary_generation = (uint32_t)s->generation;
+	else
+		p->maximum_generation = s->generation;
+	return is_news;
 }
 
 /* Both or none, as a call's writes. */
@@ -89,14 +111,13 @@ static int
 mark(struct stale *s, bool is_stale, const char *why, struct fault *f)
 {
 	struct object_policy now = s->was;
+	bool is_news = set(s, &now, is_stale);
 
-	now.is_stale = is_stale;
-	now.maximum_generation = s->maximum.generation;
 	if (object_mark(&s->row, &now, &s->arena, f) < 0 ||
 	    store_mark(s->g->store, f) < 0)
 		return -1;
 	if (store_sandbox_update(s->g->store, &s->row, f) < 0 ||
-	    (is_stale && !s->was.is_stale && record(s, why, f) < 0)) {
+	    (is_news && record(s, why, f) < 0)) {
 		store_back(s->g->store);
 		return -1;
 	}
@@ -104,20 +125,82 @@ mark(struct stale *s, bool is_stale, const char *why, struct fault *f)
 	return 0;
 }
 
-/* The row and what it was judged under; false: there is nothing to do. */
+/* Its parent's newest policy; 0: it is judged by that, or has no parent. */
+static int
+due_parent(struct stale *s, bool *due, struct fault *f)
+{
+	struct object_policy p;
+	struct store_lineage l;
+
+	*due = false;
+	if (store_lineage_by_id(s->g->store, s->row.id, &s->arena, &l, f) < 0)
+		return -1;
+	if (l.parent[0] == '\0')
+		return 0;
+	if (store_sandbox_by_id(s->g->store, l.parent, &s->arena, &s->parent,
+		f) < 0 ||
+	    object_policy(&s->parent, &s->arena, &p, f) < 0)
+		return -1;
+	*due = s->was.boundary_generation != p.generation;
+	s->link = PROOF_PARENT;
+	s->generation = p.generation;
+	s->hash = p.hash;
+	s->is_above = true;
+	return 0;
+}
+
+static int
+due_maximum(struct stale *s, bool *due, struct fault *f)
+{
+	uint64_t now = 0;
+
+	if (maximum_generation(s->g, &now, f) < 0)
+		return -1;
+	*due = s->was.maximum_generation != now;
+	s->link = PROOF_MAXIMUM;
+	s->generation = now;
+	s->hash = "";
+	return 0;
+}
+
+/* The row and which link of it is to be judged; false: there is none. */
 static bool
 load(struct stale *s, const char *id, struct fault *f)
 {
-	uint64_t now = 0;
+	bool due = false;
 
 	arena_release(&s->arena);
 	if (store_sandbox_by_id(s->g->store, id, &s->arena, &s->row, f) < 0 ||
 	    s->row.state == STATE_DELETING ||
-	    object_policy(&s->row, &s->arena, &s->was, f) < 0 ||
-	    maximum_generation(s->g, &now, f) < 0 ||
-	    s->was.maximum_generation == now)
+	    object_policy(&s->row, &s->arena, &s->was, f) < 0)
 		return false;
-	return maximum_read(s->g, &s->arena, &s->maximum, f) == 0;
+	/* Both are gone from the store, or neither. */
+	if (due_parent(s, &due, f) < 0)
+		return false;
+	return due || (due_maximum(s, &due, f) == 0 && due);
+}
+
+/* The policy above, after load(). */
+static int
+read_above(struct stale *s, struct fault *f)
+{
+	struct maximum m;
+	nacre_store_v1_Plan plan;
+	char hex[2 * POLICY_HASH + 1];
+
+	if (s->link == PROOF_PARENT) {
+		if (sandbox_plan(&s->parent, &s->arena, &plan, f) < 0)
+			return -1;
+		return plan_policy_text(wire_span(plan.policy), 0, &s->arena,
+		    &s->above, f);
+	}
+	if (maximum_read(s->g, &s->arena, &m, f) < 0)
+		return -1;
+	s->is_above = m.is_set;
+	s->above = m.policy;
+	hex_format(m.policy.hash, POLICY_HASH, hex);
+	s->hash = arena_str(&s->arena, span_str(hex));
+	return s->hash == NULL ? fault_set(f, FAULT_LIMIT, "out of memory") : 0;
 }
 
 static void
@@ -127,28 +210,27 @@ next(struct stale *s)
 	loop_later(s->g->loop, &s->go);
 }
 
-/* Marked, unless the world went on meanwhile: then it is judged again. */
+/* Marked, unless the world went on meanwhile: then it is judged again. The
+ * row is looked at once more in any case: another link may be due. */
 static void
 on_done(struct proof *p)
 {
 	struct stale *s = p->owner;
-	uint64_t judged = s->maximum.generation;
+	uint64_t generation = s->generation;
 	uint64_t version = s->row.version;
-	struct prover_result *r = &p->result;
+	enum proof_link link = s->link;
+	enum prover_verdict verdict = p->result.verdict;
 	char id[LIMIT_ID + 1];
 	char why[JUDGE_TEXT];
 	struct fault f = { 0 };
 
 	memcpy(id, s->row.id, sizeof(id));
 	judge_format(p, why, sizeof(why));
-	if (load(s, id, &f) && s->maximum.generation == judged &&
-	    s->row.version == version &&
-	    mark(s, r->verdict != PROVER_WITHIN, why, &f) == 0) {
-		next(s);
-		return;
-	}
+	if (load(s, id, &f) && s->generation == generation && s->link == link &&
+	    s->row.version == version && read_above(s, &f) == 0)
+		(void)!mark(s, verdict != PROVER_WITHIN, why, &f);
 	if (f.code == FAULT_NONE) {
-		loop_later(s->g->loop, &s->go); /* the same again */
+		loop_later(s->g->loop, &s->go);
 		return;
 	}
 	if (f.code != FAULT_NOT_FOUND)
@@ -169,7 +251,7 @@ prove(struct stale *s, struct fault *f)
 		return -1;
 	memset(p, 0, sizeof(*p));
 	p->child = &s->policy;
-	p->above[PROOF_MAXIMUM] = &s->maximum.policy;
+	p->above[s->link] = &s->above;
 	p->image = &s->scene.image;
 	p->arena = &s->arena;
 	p->done = on_done;
@@ -177,13 +259,13 @@ prove(struct stale *s, struct fault *f)
 	return proof_begin(s->g, p, f);
 }
 
-/* One row: true when its proof is under way, or must wait. */
+/* What is to be done about one row: true when it goes on by itself. */
 static bool
 one(struct stale *s, struct fault *f)
 {
-	if (!load(s, s->ids[s->at], f))
+	if (!load(s, s->ids[s->at], f) || read_above(s, f) < 0)
 		return false;
-	if (!s->maximum.is_set) {
+	if (!s->is_above) {
 		(void)!mark(s, false, "", f);
 		return false;
 	}
@@ -194,7 +276,11 @@ one(struct stale *s, struct fault *f)
 		return true;
 	}
 	/* What cannot be judged could not be started either. */
-	(void)!mark(s, true, f->text, &(struct fault){ 0 });
+	if (mark(s, true, f->text, &(struct fault){ 0 }) == 0) {
+		fault_clear(f);
+		loop_later(s->g->loop, &s->go);
+		return true;
+	}
 	return false;
 }
 

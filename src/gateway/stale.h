@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes whose policy is not inside the maximum of now. After each change
- * of it all are judged anew, one after the other, in the background; nothing
- * that runs is touched. One row of the record each when one becomes stale.
+ * Sandboxes whose policy is not inside the maximum of now, or not inside the
+ * policy that was last written to their parent. After each change of one all
+ * are judged anew, one after the other, in the background; nothing that runs
+ * is touched. One row of the record each when one becomes stale.
  */
 #ifndef GATEWAY_STALE_H
 #define GATEWAY_STALE_H

@@ -69,6 +69,7 @@ tell_ready(struct supervisor *sv)
 	r->probes = sv->probes;
 	r->probes_count = (pb_size_t)sv->probes_n;
 	r->main_pid = sv->main ? sv->main->pid : 0;
+	r->generation = sv->bundle.generation;
 	r->mounted_us = (uint64_t)(sv->mounted_us - sv->launch_us);
 	r->tls_us = (uint64_t)(sv->tls_us - sv->launch_us);
 	r->started_us = (uint64_t)(sv->started_us - sv->launch_us);
