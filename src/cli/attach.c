@@ -4,167 +4,75 @@
  * last comes first; its exit code becomes ours, also when it ended before.
  * Ctrl-P Ctrl-Q leaves it running.
  */
-#include <sys/ioctl.h>
-
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "cli/inner.h"
+#include "cli/input.h"
 #include "proto/nacre_v1.pb.h"
 #include "wire/wire.h"
 
 enum {
-	ATTACH_FAILED = 125,
-	KEY_FIRST = 0x10, /* Ctrl-P */
-	KEY_SECOND = 0x11 /* Ctrl-Q */
+	ATTACH_FAILED = 125
 };
 
 struct attach {
 	struct client_stream stream;
 	struct client client;
-	struct watch in;
-	struct deferred in_file; /* a plain file cannot be watched */
-	struct arena arena;      /* of one message */
+	struct cli_input input;
+	struct arena arena; /* of one message */
 	bool read_only;
-	bool is_tty;
-	bool is_raw;
-	bool in_ended;
-	bool has_first; /* of the two keys */
-	bool has_left;
 	bool has_ended;
 	int exit_code;
 	uint64_t next; /* offset of the next byte */
 	char reason[64];
-	struct termios saved;
 };
 
-static void
-pump_size(struct attach *x)
+static bool
+take(struct cli_input *i, const uint8_t *bytes, size_t n)
 {
 	nacre_v1_AttachInput m = nacre_v1_AttachInput_init_zero;
-	struct winsize size;
+	struct attach *x = CONTAINER_OF(i, struct attach, input);
+	struct fault f = { 0 };
+	int rc;
+
+	m.which_kind = nacre_v1_AttachInput_input_tag;
+	m.kind.input = wire_bytes(&x->arena, span_of(bytes, n));
+	rc = client_stream_send(&x->stream, nacre_v1_AttachInput_fields, &m,
+	    &f);
+	arena_release(&x->arena);
+	return rc == 0;
+}
+
+static void
+resized(struct cli_input *i, const struct winsize *size)
+{
+	nacre_v1_AttachInput m = nacre_v1_AttachInput_init_zero;
+	struct attach *x = CONTAINER_OF(i, struct attach, input);
 	struct fault f = { 0 };
 
-	if (!x->stream.call || !x->is_tty ||
-	    ioctl(STDIN_FILENO, TIOCGWINSZ, &size) != 0)
-		return;
 	m.which_kind = nacre_v1_AttachInput_size_tag;
-	m.kind.size.cols = size.ws_col;
-	m.kind.size.rows = size.ws_row;
+	m.kind.size.cols = size->ws_col;
+	m.kind.size.rows = size->ws_row;
 	if (client_stream_send(&x->stream, nacre_v1_AttachInput_fields, &m,
 		&f) != 0)
 		log_warn(&f, "cannot tell the window's size");
 }
 
 static void
-on_resize(void *owner, int sig)
-{
-	(void)sig;
-	pump_size(owner);
-}
-
-/* --- in */
-
-/* Take the keys out; true when they are complete. */
-static bool
-take_keys(struct attach *x, uint8_t *bytes, size_t *n)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *n; i++) {
-		bool is_first = bytes[i] == KEY_FIRST && !x->has_first;
-
-		if (x->has_first && bytes[i] == KEY_SECOND)
-			return true;
-		/* One Ctrl-P waits for what follows; two are one. */
-		x->has_first = is_first;
-		if (!is_first)
-			bytes[kept++] = bytes[i];
-	}
-	*n = kept;
-	return false;
-}
-
-static bool
-pump_input(struct attach *x)
-{
-	nacre_v1_AttachInput m = nacre_v1_AttachInput_init_zero;
-	uint8_t bytes[LIMIT_CHUNK];
-	struct fault f = { 0 };
-	size_t n;
-	ssize_t got;
-
-	if (x->in_ended || !x->stream.call)
-		return false;
-	if (rpc_room(x->stream.call) < LIMIT_CHUNK + 64) {
-		loop_unwatch(&x->in);
-		return false;
-	}
-	got = read(STDIN_FILENO, bytes, sizeof(bytes));
-	if (got < 0 && (errno == EINTR || errno == EAGAIN))
-		return false;
-	n = got > 0 ? (size_t)got : 0;
-	if (got <= 0 || (x->is_raw && take_keys(x, bytes, &n))) {
-		x->in_ended = true;
-		x->has_left = got > 0;
-		loop_unwatch(&x->in);
-		if (x->has_left)
-			rpc_cancel(x->stream.call);
-		return false;
-	}
-	if (n == 0)
-		return true;
-	m.which_kind = nacre_v1_AttachInput_input_tag;
-	m.kind.input = wire_bytes(&x->arena, span_of(bytes, n));
-	x->in_ended = client_stream_send(&x->stream,
-			  nacre_v1_AttachInput_fields, &m, &f) != 0;
-	arena_release(&x->arena);
-	return !x->in_ended;
-}
-
-static void
-on_input(struct watch *w, unsigned events)
-{
-	(void)events;
-	(void)pump_input(CONTAINER_OF(w, struct attach, in));
-}
-
-static void
-on_input_file(struct deferred *d)
-{
-	struct attach *x = CONTAINER_OF(d, struct attach, in_file);
-
-	if (pump_input(x))
-		loop_later(x->client.loop, d);
-}
-
-static void
-watch_input(struct attach *x)
-{
-	struct fault f = { 0 };
-
-	if (x->read_only || x->in_ended || loop_is_watched(&x->in))
-		return;
-	if (loop_watch(x->client.loop, &x->in, STDIN_FILENO, LOOP_IN, &f) != 0)
-		loop_later(x->client.loop, &x->in_file);
-}
-
-static void
 on_writable(struct client_stream *s)
 {
-	watch_input(s->owner);
+	struct attach *x = s->owner;
+
+	if (!x->read_only)
+		cli_input_watch(&x->input);
 }
 
 /* --- out */
 static void
 begun(struct attach *x, const nacre_v1_AttachBegun *b)
 {
-	struct termios t;
-	struct fault f = { 0 };
+	struct winsize size;
 
 	x->next = b->offset;
 	if (b->offset > 0)
@@ -176,17 +84,10 @@ begun(struct attach *x, const nacre_v1_AttachBegun *b)
 		x->read_only = true;
 		return;
 	}
-	x->is_tty = tcgetattr(STDIN_FILENO, &x->saved) == 0;
-	if (x->is_tty) {
-		t = x->saved;
-		cfmakeraw(&t);
-		x->is_raw = tcsetattr(STDIN_FILENO, TCSANOW, &t) == 0;
-		if (loop_signal(x->client.loop, SIGWINCH, on_resize, x, &f) !=
-		    0)
-			log_warn(&f, "window changes are not followed");
-		pump_size(x);
-	}
-	watch_input(x);
+	cli_input_raw(&x->input);
+	if (x->input.is_raw && cli_input_size(&size))
+		resized(&x->input, &size);
+	cli_input_watch(&x->input);
 }
 
 static bool
@@ -244,9 +145,9 @@ run(struct attach *x, const char *name, struct fault *f)
 	    client_stream_send(&x->stream, nacre_v1_AttachInput_fields, &first,
 		f) != 0)
 		return -1;
-	if (client_stream_run(&x->stream, f) != 0 && !x->has_left)
+	if (client_stream_run(&x->stream, f) != 0 && !x->input.has_left)
 		return -1;
-	if (x->has_left || x->has_ended)
+	if (x->input.has_left || x->has_ended)
 		return 0;
 	if (x->stream.fault.code != FAULT_NONE) {
 		*f = x->stream.fault;
@@ -273,22 +174,21 @@ cmd_attach(struct cli *c, char **argv)
 		(void)cli_fail(&f, NULL);
 		return ATTACH_FAILED;
 	}
-	x.in.fd = -1;
-	x.in.ready = on_input;
-	x.in_file.run = on_input_file;
+	cli_input_init(&x.input, &x.stream);
+	x.input.take = take;
+	x.input.resized = resized;
+	x.input.has_keys = true;
+	x.stream.client = &x.client;
 	arena_init(&x.arena, 4 * LIMIT_MESSAGE);
 	rc = run(&x, w.word[0], &f);
-	if (x.is_raw)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &x.saved);
-	loop_unwatch(&x.in);
-	loop_deferred_drop(x.client.loop, &x.in_file);
+	cli_input_close(&x.input);
 	client_close(&x.client);
 	arena_release(&x.arena);
 	if (rc != 0) {
 		(void)cli_fail(&f, x.client.hint);
 		return ATTACH_FAILED;
 	}
-	if (x.has_left)
+	if (x.input.has_left)
 		(void)fprintf(stderr, "\nnacre: detached\n");
 	if (strcmp(x.reason, "oom") == 0)
 		(void)fprintf(stderr, "nacre: out of memory (oom)\n");

@@ -2,19 +2,16 @@
 /*
  * nacre sandbox exec: stdin, stdout and stderr apart, the command's own exit
  * code. Reading stops while the gateway does not take more; a failure of
- * nacre itself is 125.
+ * nacre itself is 125. nacre sandbox connect: the same, with a shell on a
+ * terminal of its own.
  */
-#include <sys/ioctl.h>
-
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "cli/inner.h"
+#include "cli/input.h"
 #include "proto/openshell_v1.pb.h"
 #include "wire/wire.h"
 
@@ -25,17 +22,12 @@ enum {
 struct exec {
 	struct client_stream stream;
 	struct client client;
-	struct watch in;
-	struct deferred in_file; /* a plain file cannot be watched */
-	struct arena arena;      /* of one message */
-	bool tty;
-	bool raw;
-	bool in_ended;
+	struct cli_input input;
+	struct arena arena; /* of one message */
 	bool exited;
 	bool unread; /* nobody reads what the command prints */
 	int exit_code;
 	char reason[64];
-	struct termios saved;
 };
 
 static bool
@@ -69,123 +61,52 @@ on_message(struct client_stream *s, struct span message)
 	return alive;
 }
 
-static void
-end_input(struct exec *x)
-{
-	if (x->in_ended)
-		return;
-	x->in_ended = true;
-	loop_unwatch(&x->in);
-	if (x->stream.call)
-		rpc_half_close(x->stream.call);
-}
-
-/* Read once and send; false when input is over or must wait. */
 static bool
-pump_input(struct exec *x)
+take(struct cli_input *i, const uint8_t *bytes, size_t n)
 {
 	openshell_v1_ExecSandboxInput m =
 	    openshell_v1_ExecSandboxInput_init_zero;
-	uint8_t chunk[LIMIT_CHUNK];
+	struct exec *x = CONTAINER_OF(i, struct exec, input);
 	struct fault f = { 0 };
-	ssize_t n;
+	int rc;
 
-	if (x->in_ended || !x->stream.call)
-		return false;
-	if (rpc_room(x->stream.call) < LIMIT_CHUNK + 64) {
-		loop_unwatch(&x->in);
-		return false;
-	}
-	n = read(STDIN_FILENO, chunk, sizeof(chunk));
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return false;
-	if (n <= 0) {
-		end_input(x);
-		return false;
-	}
 	m.which_payload = openshell_v1_ExecSandboxInput_input_tag;
-	m.payload.input = wire_bytes(&x->arena, span_of(chunk, (size_t)n));
-	if (client_stream_send(&x->stream, openshell_v1_ExecSandboxInput_fields,
-		&m, &f) != 0)
-		end_input(x);
+	m.payload.input = wire_bytes(&x->arena, span_of(bytes, n));
+	rc = client_stream_send(&x->stream,
+	    openshell_v1_ExecSandboxInput_fields, &m, &f);
 	arena_release(&x->arena);
-	return !x->in_ended;
+	return rc == 0;
 }
 
 static void
-on_input(struct watch *w, unsigned events)
+input_ended(struct cli_input *i)
 {
-	struct exec *x = CONTAINER_OF(w, struct exec, in);
-
-	(void)events;
-	(void)pump_input(x);
-}
-
-static void
-on_input_file(struct deferred *d)
-{
-	struct exec *x = CONTAINER_OF(d, struct exec, in_file);
-
-	if (pump_input(x))
-		loop_later(x->client.loop, d);
-}
-
-/* Room again, or the start: watch stdin, or read it when it is a file. */
-static void
-watch_input(struct exec *x)
-{
-	struct fault f = { 0 };
-
-	if (x->in_ended || loop_is_watched(&x->in))
-		return;
-	if (loop_watch(x->client.loop, &x->in, STDIN_FILENO, LOOP_IN, &f) != 0)
-		loop_later(x->client.loop, &x->in_file);
+	if (i->stream->call)
+		rpc_half_close(i->stream->call);
 }
 
 static void
 on_writable(struct client_stream *s)
 {
-	watch_input(s->owner);
+	struct exec *x = s->owner;
+
+	cli_input_watch(&x->input);
 }
 
 static void
-on_resize(void *owner, int sig)
+resized(struct cli_input *i, const struct winsize *size)
 {
-	struct exec *x = owner;
 	openshell_v1_ExecSandboxInput m =
 	    openshell_v1_ExecSandboxInput_init_zero;
-	struct winsize size;
+	struct exec *x = CONTAINER_OF(i, struct exec, input);
 	struct fault f = { 0 };
 
-	(void)sig;
-	if (!x->stream.call || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) != 0)
-		return;
 	m.which_payload = openshell_v1_ExecSandboxInput_resize_tag;
-	m.payload.resize.cols = size.ws_col;
-	m.payload.resize.rows = size.ws_row;
+	m.payload.resize.cols = size->ws_col;
+	m.payload.resize.rows = size->ws_row;
 	if (client_stream_send(&x->stream, openshell_v1_ExecSandboxInput_fields,
 		&m, &f) != 0)
 		log_warn(&f, "cannot tell the window's size");
-}
-
-static void
-terminal_raw(struct exec *x, openshell_v1_ExecSandboxRequest *ask)
-{
-	struct termios t;
-	struct winsize size;
-	struct fault f = { 0 };
-
-	if (!x->tty || tcgetattr(STDIN_FILENO, &x->saved) != 0)
-		return;
-	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
-		ask->cols = size.ws_col;
-		ask->rows = size.ws_row;
-	}
-	t = x->saved;
-	cfmakeraw(&t);
-	x->raw = tcsetattr(STDIN_FILENO, TCSANOW, &t) == 0;
-	if (loop_signal(x->client.loop, SIGWINCH, on_resize, x, &f) != 0)
-		log_warn(&f, "window changes are not followed");
 }
 
 struct exec_options {
@@ -228,6 +149,7 @@ run(struct exec *x, const char *name, const struct exec_options *o,
 	openshell_v1_ExecSandboxInput first =
 	    openshell_v1_ExecSandboxInput_init_zero;
 	struct cli *c = x->client.cli;
+	struct winsize size;
 
 	if (fill_start(c, o, w, &first.payload.start, f) != 0)
 		return -1;
@@ -240,13 +162,20 @@ run(struct exec *x, const char *name, const struct exec_options *o,
 	if (client_stream_open(&x->client, &x->stream,
 		"/openshell.v1.OpenShell/ExecSandboxInteractive", f) != 0)
 		return -1;
-	terminal_raw(x, &first.payload.start);
+	if (o->tty && cli_input_size(&size)) {
+		first.payload.start.cols = size.ws_col;
+		first.payload.start.rows = size.ws_row;
+	}
+	if (o->tty)
+		cli_input_raw(&x->input);
 	if (client_stream_send(&x->stream, openshell_v1_ExecSandboxInput_fields,
 		&first, f) != 0)
 		return -1;
-	watch_input(x);
-	if (client_stream_run(&x->stream, f) != 0)
+	cli_input_watch(&x->input);
+	if (client_stream_run(&x->stream, f) != 0 && !x->input.has_left)
 		return -1;
+	if (x->input.has_left)
+		return 0;
 	if (x->stream.fault.code != FAULT_NONE && !x->exited) {
 		*f = x->stream.fault;
 		return -1;
@@ -292,21 +221,51 @@ end_by_pipe(void)
 	(void)raise(SIGPIPE);
 }
 
+/* Run it and say how it ended: the exit code of our own. */
+static int
+exec_command(struct exec *x, const struct cli_words *w,
+    const struct exec_options *o)
+{
+	struct fault f = { 0 };
+	int rc;
+
+	x->stream.client = &x->client;
+	cli_input_init(&x->input, &x->stream);
+	x->input.take = take;
+	x->input.ended = input_ended;
+	x->input.resized = resized;
+	arena_init(&x->arena, 4 * LIMIT_MESSAGE);
+	rc = run(x, w->word[0], o, w, &f);
+	cli_input_close(&x->input);
+	client_close(&x->client);
+	arena_release(&x->arena);
+	if (x->unread)
+		end_by_pipe();
+	if (rc != 0) {
+		(void)cli_fail(&f, x->client.hint);
+		return EXEC_FAILED;
+	}
+	say_reason(x, w->command[0], o);
+	return x->exit_code;
+}
+
 int
 cmd_exec(struct cli *c, char **argv)
 {
 	struct exec_options o = { 0 };
+	bool has_input; /* stdin always goes; as other tools say it */
 	const struct cli_option options[] = {
 		{ "--workdir", CLI_TEXT, &o.workdir, 0 },
 		{ "--timeout", CLI_NUMBER, &o.timeout, 31536000 },
 		{ "--env", CLI_TEXTS, &o.env, 0 },
 		{ "--tty", CLI_FLAG, &o.tty, 0 },
 		{ "-t", CLI_FLAG, &o.tty, 0 },
+		{ "-i", CLI_FLAG, &has_input, 0 },
+		{ "-it", CLI_FLAG, &o.tty, 0 },
 	};
 	struct cli_words w;
 	struct exec x = { 0 };
 	struct fault f = { 0 };
-	int rc;
 
 	if (cli_parse(c, argv, options, NELEM(options), &w, &f) != 0 ||
 	    cli_want(&w, 1, "sandbox exec NAME -- CMD...", &f) != 0 ||
@@ -314,24 +273,36 @@ cmd_exec(struct cli *c, char **argv)
 		(void)cli_fail(&f, NULL);
 		return EXEC_FAILED;
 	}
-	x.in.fd = -1;
-	x.in.ready = on_input;
-	x.in_file.run = on_input_file;
-	x.tty = o.tty;
-	arena_init(&x.arena, 4 * LIMIT_MESSAGE);
-	rc = run(&x, w.word[0], &o, &w, &f);
-	if (x.raw)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &x.saved);
-	loop_unwatch(&x.in);
-	loop_deferred_drop(x.client.loop, &x.in_file);
-	client_close(&x.client);
-	arena_release(&x.arena);
-	if (x.unread)
-		end_by_pipe();
-	if (rc != 0) {
-		(void)cli_fail(&f, x.client.hint);
+	return exec_command(&x, &w, &o);
+}
+
+int
+cmd_connect(struct cli *c, char **argv)
+{
+	static char shell[] = "/bin/sh";
+	static char flag[] = "-c";
+	static char best[] =
+	    "command -v bash >/dev/null && exec bash; exec \"${SHELL:-/bin/sh}\"";
+	static char *words[] = { shell, flag, best, NULL };
+	struct exec_options o = { .tty = true };
+	struct cli_words w;
+	struct exec x = { 0 };
+	struct fault f = { 0 };
+	int rc;
+
+	if (cli_parse(c, argv, NULL, 0, &w, &f) != 0 ||
+	    cli_want(&w, 1, "sandbox connect NAME [-- SHELL...]", &f) != 0 ||
+	    client_open(&x.client, c, &f) != 0) {
+		(void)cli_fail(&f, NULL);
 		return EXEC_FAILED;
 	}
-	say_reason(&x, w.command[0], &o);
-	return x.exit_code;
+	if (!w.command || w.command_n == 0) {
+		w.command = words;
+		w.command_n = NELEM(words) - 1;
+	}
+	x.input.has_keys = true;
+	rc = exec_command(&x, &w, &o);
+	if (x.input.has_left)
+		(void)fprintf(stderr, "\nnacre: left; the shell was ended\n");
+	return rc;
 }

@@ -184,6 +184,10 @@ const char *cli_text(const char *s); /* NULL becomes "" */
 int cli_sandbox(struct client *cl, const char *name,
     struct _openshell_v1_Sandbox *out, struct fault *f) MUST_CHECK;
 
+/* A policy file's bytes into b, which is initialised here and must be released
+ * in any case. POLICY_INVALID when it is too large. */
+int cli_policy_bytes(const char *path, struct buf *b,
+    struct fault *f) MUST_CHECK;
 /*
  * A policy file, YAML or (by name) JSON; flags are policy_read_flags. On -1
  * errors->count is 0 when *f is not about the text.
@@ -238,6 +242,7 @@ int cmd_stop(struct cli *c, char **argv);
 int cmd_start(struct cli *c, char **argv);
 int cmd_delete(struct cli *c, char **argv);
 int cmd_exec(struct cli *c, char **argv);
+int cmd_connect(struct cli *c, char **argv);
 int cmd_attach(struct cli *c, char **argv);
 int cmd_ls(struct cli *c, char **argv);
 int cmd_rm(struct cli *c, char **argv);

@@ -41,8 +41,9 @@ static const struct command commands[] = {
 	{ "sandbox", "list", cmd_list, "[--stale]" },
 	{ "sandbox", "get", cmd_get, "NAME" },
 	{ "sandbox", "exec", cmd_exec,
-	    "NAME [--workdir DIR] [--env K=V]... [--timeout SECONDS] [--tty] "
+	    "NAME [--workdir DIR] [--env K=V]... [--timeout SECONDS] [-it] "
 	    "-- CMD..." },
+	{ "sandbox", "connect", cmd_connect, "NAME [-- SHELL...]" },
 	{ "sandbox", "attach", cmd_attach, "NAME [--read-only]" },
 	{ "sandbox", "logs", cmd_logs, "NAME [-f] [-n LINES]" },
 	{ "sandbox", "console", cmd_console, "NAME" },

@@ -52,7 +52,7 @@ import fcntl, os, pty, select, struct, sys, termios
 # argv: cols rows, then pairs: text to send, text to wait for
 pid, fd = pty.fork()
 if pid == 0:
-    os.execvp("nacre", ["nacre", "sandbox", "attach", "t"])
+    os.execvp("nacre", ["nacre", "sandbox", os.environ.get("VERB", "attach"), "t"])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", int(sys.argv[2]), int(sys.argv[1]), 0, 0))
 seen = b""
 def until(text):
@@ -83,4 +83,17 @@ is "$? $out" $'0 yes\nyes' "a terminal takes input and has the client's size; Ct
 is "$(get t state)" running "and the process goes on"
 out=$(python3 "$work/terminal.py" 90 30 'again\n' 'got again 30 90' 'bye\n' '')
 is "$? $out" $'4 yes\nyes' "who attaches again has it, and gets its end"
+nacre sandbox delete t >/dev/null
+
+# --- a shell of one's own beside the main process
+nacre sandbox create --name t --from tiny -- sleep 100000 >/dev/null
+out=$(VERB=connect python3 "$work/terminal.py" 100 40 'stty size\n' '40 100' \
+	'sh -c "echo run\\$((40+2)); exec sleep 1000"\n' run42 '\x03' '^C' 'echo st$?\n' st130 \
+	'sh -c "echo run\\$((50+2)); exec cat"\n' run52 'up\n' $'up\r\nup' '\x1a' Stopped \
+	'kill -9 %1; wait; echo gone$((60+2))\n' gone62 'exit 5\n' '' 2>&1)
+is "$? $out" "5 $(printf 'yes\n%.0s' {1..9})" "connect gives a shell: size, interrupt, jobs, its exit code"
+out=$(VERB=connect python3 "$work/terminal.py" 100 40 'sh -c "echo run\\$((40+2)); exec sleep 5000"\n' run42 '\x10\x11' 'the shell was ended')
+is "$? $out" $'0 yes\nyes' "Ctrl-P Ctrl-Q leaves it"
+until_is 0 nacre sandbox exec t -- sh -c 'ps | grep -c "[5]000"'
+is $? 0 "and what it ran is gone"
 nacre sandbox delete t >/dev/null
