@@ -38,8 +38,8 @@ take(struct cli_input *i, const uint8_t *bytes, size_t n)
 
 	m.which_kind = nacre_v1_AttachInput_input_tag;
 	m.kind.input = wire_bytes(&x->arena, span_of(bytes, n));
-	rc = client_stream_send(&x->stream, nacre_v1_AttachInput_fields, &m,
-	    &f);
+	rc =
+	    client_stream_send(&x->stream, nacre_v1_AttachInput_fields, &m, &f);
 	arena_release(&x->arena);
 	return rc == 0;
 }
