@@ -107,6 +107,7 @@ struct gateway {
 	/* proof.c: proofs under way, in turn */
 	struct proof *proofs;
 	size_t proofs_n;
+	uint64_t proof_turns;
 	struct deferred prove;
 
 	struct record *record;      /* record.c */

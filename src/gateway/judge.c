@@ -245,10 +245,25 @@ judged(struct call *c, struct fault *f)
 	    "the maximum changes faster than it can be judged");
 }
 
+/* An agent's tree, as one; a user by itself. */
+static void
+name_asker(struct call *c, char asker[PROOF_ASKER])
+{
+	struct store_lineage l;
+	struct fault ignored = { 0 };
+
+	(void)text_copy(asker, PROOF_ASKER, span_str(c->caller.text));
+	if ((c->caller.who & CALL_SANDBOX) &&
+	    store_lineage_by_id(c->g->store, c->caller.sandbox_id, &c->arena,
+		&l, &ignored) == 0)
+		(void)text_copy(asker, PROOF_ASKER, span_str(l.root));
+}
+
 static int
 wait_for(struct call *c, struct judgement *j,
     int (*then)(struct call *c, struct fault *f), struct fault *f)
 {
+	name_asker(c, j->proof.asker);
 	j->proof.done = on_done;
 	j->proof.owner = c;
 	if (proof_begin(c->g, &j->proof, f) < 0) {

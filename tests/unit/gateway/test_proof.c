@@ -24,7 +24,9 @@ static char order[256];
 struct one {
 	struct proof proof;
 	const char *name;
+	unsigned tick; /* when it was done */
 };
+static unsigned ticks;
 
 static struct policy *
 read_policy(const char *text)
@@ -87,8 +89,11 @@ on_done(struct proof *p)
 	size_t n = strlen(order);
 
 	assert_false(p->queued);
+	o->tick = ticks;
 	(void)text_fmt(order + n, sizeof(order) - n, "%s ", o->name);
 }
+
+static const char *asker = "";
 
 static void
 begin(struct one *o, const char *name, const struct policy *child,
@@ -104,6 +109,7 @@ begin(struct one *o, const char *name, const struct policy *child,
 	o->proof.arena = &arena;
 	o->proof.done = on_done;
 	o->proof.owner = o;
+	(void)text_copy(o->proof.asker, PROOF_ASKER, span_str(asker));
 	assert_int_equal(proof_begin(&gateway, &o->proof, &f), 0);
 }
 
@@ -111,9 +117,8 @@ static unsigned
 run(void)
 {
 	struct fault f = { 0 };
-	unsigned ticks = 0;
 
-	while (gateway.proofs != NULL && ++ticks < 10000)
+	for (ticks = 1; gateway.proofs != NULL && ticks < 100000; ticks++)
 		assert_int_equal(loop_tick(gateway.loop, 0, &f), 0);
 	assert_int_equal(gateway.proofs_n, 0);
 	return ticks;
@@ -126,6 +131,7 @@ setup(void **state)
 
 	(void)state;
 	order[0] = '\0';
+	asker = "";
 	arena_init(&arena, 512 << 20);
 	gateway.loop = loop_new(&f);
 	return gateway.loop == NULL ? -1 : 0;
@@ -237,7 +243,7 @@ no_more_than_have_a_turn_hold_memory(void **state)
 {
 	const struct policy *easy = read_policy(API(GET("/v1/x")));
 	const struct policy *hard = hard_policy();
-	static struct reader all[PROOF_MOST];
+	static struct reader all[PROOF_ASKER_MOST];
 	struct fault f = { 0 };
 
 	(void)state;
@@ -277,21 +283,91 @@ a_dropped_one_is_never_told(void **state)
 	proof_drop(&b.proof);
 }
 
+/* Of one, and then of many. */
 static void
 too_many_are_busy(void **state)
 {
+	static const char *const askers[] = { "a", "b", "c", "d", "e", "f", "g",
+		"h", "i" };
 	const struct policy *easy = read_policy(API(GET("/v1/x")));
 	static struct one many[PROOF_MOST];
 	struct fault f = { 0 };
 	struct one more = { 0 };
 
 	(void)state;
-	for (size_t i = 0; i < PROOF_MOST; i++)
+	for (size_t i = 0; i < PROOF_MOST; i++) {
+		if (i % PROOF_ASKER_MOST == 0) {
+			if (i > 0) {
+				(void)text_copy(more.proof.asker, PROOF_ASKER,
+				    span_str(asker));
+				assert_int_equal(
+				    proof_begin(&gateway, &more.proof, &f), -1);
+				assert_int_equal(f.code, FAULT_BUSY);
+			}
+			asker = askers[i / PROOF_ASKER_MOST];
+		}
 		begin(&many[i], "", easy, NULL, easy);
+	}
+	(void)text_copy(more.proof.asker, PROOF_ASKER, span_str("other"));
+	fault_clear(&f);
 	assert_int_equal(proof_begin(&gateway, &more.proof, &f), -1);
 	assert_int_equal(f.code, FAULT_BUSY);
 	assert_false(more.proof.queued);
 	(void)run();
+}
+
+/* As many ticks as two trees in turn take, and no more: whatever is in line. */
+static void
+who_asks_for_many_delays_another_by_a_slice_a_slice(void **state)
+{
+	const struct policy *easy = read_policy(API(GET("/v1/x")));
+	const struct policy *hard = hard_policy();
+	static struct one many[PROOF_ASKER_MOST];
+	struct one one;
+	unsigned alone;
+
+	(void)state;
+	asker = "quiet";
+	begin(&one, "one", hard, NULL, easy);
+	alone = run();
+	assert_int_equal(one.tick + 1, alone);
+	assert_true(alone > 3);
+	asker = "loud";
+	for (size_t i = 0; i < NELEM(many); i++)
+		begin(&many[i], "", hard, NULL, easy);
+	for (int i = 0; i < 7; i++) {
+		struct fault f = { 0 };
+
+		assert_int_equal(loop_tick(gateway.loop, 0, &f), 0);
+	}
+	asker = "quiet";
+	begin(&one, "one", hard, NULL, easy);
+	(void)run();
+	assert_true(one.tick <= 2 * alone);
+	assert_true(many[NELEM(many) - 1].tick > one.tick);
+}
+
+/* A turn for who has none, however long others wait for more. */
+static void
+turns_go_to_who_has_fewest(void **state)
+{
+	const struct policy *easy = read_policy(API(GET("/v1/x")));
+	const struct policy *hard = hard_policy();
+	static struct one loud[3][PROOF_TURNS];
+	struct one late;
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(loud); i++) {
+		asker = (const char *const[]){ "a", "b", "c" }[i];
+		for (size_t k = 0; k < PROOF_TURNS; k++)
+			begin(&loud[i][k], asker, hard, NULL, easy);
+	}
+	asker = "late";
+	begin(&late, "late", easy, easy, easy);
+	(void)run();
+	/* It had the first turn that came free. */
+	assert_true(strncmp(order, "late ", 5) == 0 ||
+	    strncmp(order + 2, "late ", 5) == 0);
 }
 
 static void
@@ -370,6 +446,8 @@ main(void)
 		EACH(no_more_than_have_a_turn_hold_memory),
 		EACH(a_dropped_one_is_never_told),
 		EACH(too_many_are_busy),
+		EACH(who_asks_for_many_delays_another_by_a_slice_a_slice),
+		EACH(turns_go_to_who_has_fewest),
 		EACH(a_result_is_told_by_its_parts_and_in_a_line),
 		EACH(a_refusal_fits_into_its_header),
 	};

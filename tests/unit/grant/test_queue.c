@@ -92,6 +92,34 @@ eight_start_in_all_and_trees_take_turns(void **state)
 	expect_next(1, 105);
 }
 
+/* Whatever one tree asks for, another's next start waits for one of its. */
+static void
+a_thousand_of_one_tree_delay_anothers_by_one(void **state)
+{
+	struct grant_ticket t;
+	struct grant_refusal r;
+	uint64_t asked = 0;
+	size_t busy = 0;
+
+	(void)state;
+	for (uint64_t turn = 0; turn < 100; turn++) {
+		for (int i = 0; i < 10; i++) {
+			t = (struct grant_ticket){ ++asked, 1, 1 };
+			busy += grant_queue_join(&q, &t, &r) < 0;
+		}
+		join(2, 5000 + turn, 1);
+		while (grant_queue_next(&q, &t) && t.tree != 2)
+			;
+		assert_int_equal(t.tree, 2);
+		assert_int_equal(t.start, 5000 + turn);
+		assert_true(q.starts <= GRANT_QUEUE_TREE_STARTS + 1);
+		grant_queue_done(&q, 2);
+		if (turn >= 4)
+			grant_queue_done(&q, 1);
+	}
+	assert_true(busy > 800);
+}
+
 static void
 thirty_two_wait_and_more_are_busy(void **state)
 {
@@ -220,6 +248,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(four_of_a_tree_start_in_order, start),
+		cmocka_unit_test_setup(
+		    a_thousand_of_one_tree_delay_anothers_by_one, start),
 		cmocka_unit_test_setup(eight_start_in_all_and_trees_take_turns,
 		    start),
 		cmocka_unit_test_setup(thirty_two_wait_and_more_are_busy,
