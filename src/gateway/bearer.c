@@ -34,6 +34,30 @@ bearer_make(char secret[BEARER_SECRET], uint8_t digest[STORE_HASH])
 	digest_of(span_str(secret), digest);
 }
 
+bool
+bearer_is_launch(const struct gateway *g, struct span secret,
+    char sandbox_id[LIMIT_ID + 1])
+{
+	struct identity_expect expect = {
+		.point = g->token_key.point,
+		.domain = g->config.trust_domain,
+		.now_s = clock_wall_ms() / 1000,
+	};
+
+	for (int i = 0; i < IDENTITY_AUDIENCES; i++) {
+		struct identity_claims c;
+		struct fault f = { 0 };
+
+		expect.audience = (enum identity_audience)i;
+		if (identity_verify(&expect, secret, &c, &f) < 0)
+			continue;
+		(void)text_copy(sandbox_id, LIMIT_ID + 1,
+		    span_str(c.sandbox_id));
+		return true;
+	}
+	return false;
+}
+
 /* All are compared, so that time tells nothing. */
 static const struct store_token *
 find(const struct store_token *tokens, size_t n, const uint8_t *digest)

@@ -20,5 +20,8 @@ enum {
 bool bearer_is_scope(const char *scope);
 /* A new secret and its digest. */
 void bearer_make(char secret[BEARER_SECRET], uint8_t digest[STORE_HASH]);
+/* Is it a launch token of this gateway, for whatever audience? Then whose. */
+bool bearer_is_launch(const struct gateway *g, struct span secret,
+    char sandbox_id[LIMIT_ID + 1]);
 
 #endif

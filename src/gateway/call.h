@@ -40,8 +40,9 @@ enum call_result {
 enum call_who {
 	CALL_USER = 1 << 0,
 	CALL_SANDBOX = 1 << 1,
-	CALL_ADMIN = 1 << 2, /* of the platform; also a user */
-	CALL_TOOL = 1 << 4,  /* came by MCP; also a user */
+	CALL_ADMIN = 1 << 2,  /* of the platform; also a user */
+	CALL_LAUNCH = 1 << 3, /* has a launch token on the socket: nothing */
+	CALL_TOOL = 1 << 4,   /* came by MCP; also a user */
 };
 
 enum call_kind {

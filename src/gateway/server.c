@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gateway's socket: accepts, and says who calls. Identity is what the
- * kernel says of the peer (SO_PEERCRED), nothing that is sent. A process
- * below a keeper is never a user: a VMM that broke out of its jail would have
- * the user's own uid.
+ * kernel says of the peer (SO_PEERCRED), nothing that is sent; a token that is
+ * sent makes it less, never more. A process below a keeper is never a user: a
+ * VMM that broke out of its jail would have the user's own uid.
  */
 #include <sys/socket.h>
 
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gateway/bearer.h"
 #include "gateway/call.h"
 #include "gateway/first.h"
 #include "gateway/mcp.h"
@@ -123,13 +124,32 @@ identify(struct gateway *g, int fd, struct caller *c)
 	(void)pidfd;
 }
 
+/* A token may only take away: a guest's, on this socket, speaks for nobody
+ * here, whoever brought it, and no other is good for gRPC. */
+static void
+take_token(const struct gateway *g, struct span authorization, struct caller *c)
+{
+	struct span secret = span_from(authorization, strlen("Bearer "));
+	char id[LIMIT_ID + 1];
+
+	c->who = 0;
+	if (!span_starts(authorization, "Bearer ") ||
+	    !bearer_is_launch(g, secret, id))
+		return;
+	c->who = CALL_LAUNCH;
+	(void)text_fmt(c->text, sizeof(c->text), "sandbox:%s", id);
+}
+
 static void
 on_open(void *owner, struct rpc_link *link, struct rpc_call *c,
     const struct rpc_request *r)
 {
 	struct client *client = rpc_link_owner(link);
+	struct caller caller = client->caller;
 
-	call_open(owner, c, r->path, &client->caller);
+	if (r->authorization.len > 0)
+		take_token(owner, r->authorization, &caller);
+	call_open(owner, c, r->path, &caller);
 }
 
 static void
