@@ -174,7 +174,8 @@ phase_effect(struct call *c)
 }
 
 /* Refusals, and effects that write nothing, get their row here; the others
- * have it already. A read of what is not there is no refusal. */
+ * have it already. A user's read of what is not there is no refusal; an agent
+ * that reaches for another's sandbox is told no more. */
 static enum call_result
 phase_audit(struct call *c)
 {
@@ -184,7 +185,8 @@ phase_audit(struct call *c)
 
 	if (!is_refused && (reads || c->method->effect != NULL))
 		return CALL_NEXT;
-	if (reads && c->fault.code == FAULT_NOT_FOUND)
+	if (reads && c->fault.code == FAULT_NOT_FOUND &&
+	    !(c->caller.who & CALL_SANDBOX))
 		return CALL_NEXT;
 	if (c->fault.code == FAULT_UNAUTHENTICATED ||
 	    c->fault.code == FAULT_RATE_LIMITED) {
