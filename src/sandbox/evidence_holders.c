@@ -31,6 +31,13 @@ folder_close(DIR **d)
 	*d = NULL;
 }
 
+/* The process ended: its name is not there, or it ended behind its name. */
+static bool
+is_gone(void)
+{
+	return errno == ENOENT || errno == ESRCH;
+}
+
 /* The next entry that is a number; false at the end, which closes it. */
 static bool
 next_number(DIR **d, int *n, bool *failed)
@@ -44,9 +51,7 @@ next_number(DIR **d, int *n, bool *failed)
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe) */
 		e = readdir(*d);
 		if (!e) {
-			/* A process that ended has no entries: ESRCH, ENOENT. */
-			*failed |=
-			    errno != 0 && errno != ESRCH && errno != ENOENT;
+			*failed |= errno != 0 && !is_gone();
 			folder_close(d);
 			return false;
 		}
@@ -107,7 +112,7 @@ step(struct lookups *ls, struct lookup *l)
 		if (!l->is_counted && next_number(&l->threads, &n, &failed)) {
 			(void)text_fmt(path, sizeof(path), "%d/fd", n);
 			l->files = folder_at(dirfd(l->threads), path);
-			failed |= !l->files && errno != ENOENT;
+			failed |= !l->files && !is_gone();
 		} else {
 			folder_close(&l->threads);
 		}
@@ -117,7 +122,7 @@ step(struct lookups *ls, struct lookup *l)
 		(void)text_fmt(path, sizeof(path), "%d/task", n);
 		if (n != getpid())
 			l->threads = folder_at(ls->eyes->proc, path);
-		failed |= n != getpid() && !l->threads && errno != ENOENT;
+		failed |= n != getpid() && !l->threads && !is_gone();
 	}
 	l->is_cut |= failed;
 	return l->processes != NULL;
