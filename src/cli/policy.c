@@ -24,6 +24,17 @@ is_json(const char *path)
 }
 
 int
+cli_policy_bytes(const char *path, struct buf *b, struct fault *f)
+{
+	buf_init(b, POLICY_BYTES);
+	if (file_read(AT_FDCWD, path, b, f) == 0)
+		return 0;
+	if (f->code == FAULT_LIMIT)
+		f->code = FAULT_POLICY_INVALID;
+	return -1;
+}
+
+int
 cli_policy_load(struct arena *a, const char *path, unsigned flags,
     struct policy *p, struct yaml_errors *errors, struct fault *f)
 {
@@ -31,8 +42,7 @@ cli_policy_load(struct arena *a, const char *path, unsigned flags,
 	int rc;
 
 	yaml_errors_init(errors);
-	buf_init(&b, POLICY_BYTES);
-	rc = file_read(AT_FDCWD, path, &b, f);
+	rc = cli_policy_bytes(path, &b, f);
 	if (rc == 0 && is_json(path))
 		rc = policy_read_json(buf_span(&b), flags, a, p, errors, f);
 	else if (rc == 0)

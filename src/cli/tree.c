@@ -4,7 +4,6 @@
  * a tree. Policies of children go as they are written: what is absent in them
  * is the parent's.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #define NACRE "/nacre.v1.Nacre/"
 
 enum {
-	POLICY_BYTES = 256 << 10,
 	LEVELS = 18,
 	LIST_PAGE = 200,
 };
@@ -74,11 +72,7 @@ read_policy(struct cli *c, const char *path, char **out, struct fault *f)
 	struct buf b;
 	int rc;
 
-	buf_init(&b, POLICY_BYTES + 1);
-	rc = file_read(AT_FDCWD, path, &b, f);
-	if (rc == 0 && b.len > POLICY_BYTES)
-		rc = fault_field(f, "--policy", "'%s' is over %d bytes", path,
-		    POLICY_BYTES);
+	rc = cli_policy_bytes(path, &b, f);
 	if (rc == 0)
 		*out = arena_str(&c->arena, buf_span(&b));
 	buf_release(&b);

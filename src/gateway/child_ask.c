@@ -147,7 +147,7 @@ read_text(struct call *c, struct child_create *k, struct fault *f)
 	if (policy_read_json(k->ask.policy, POLICY_READ_CHILD, &c->arena,
 		&k->written, errors, f) == 0)
 		return 0;
-	if (f->code == FAULT_INVALID)
+	if (f->code == FAULT_INVALID || f->code == FAULT_LIMIT)
 		f->code = FAULT_POLICY_INVALID;
 	if (f->field[0] == '\0')
 		(void)text_copy(f->field, sizeof(f->field), SPAN_LIT("policy"));

@@ -133,7 +133,7 @@ make_env(const openshell_v1_SandboxSpec *spec, const struct image_info *image,
 static int
 wrong(struct fault *f)
 {
-	if (f->code == FAULT_INVALID)
+	if (f->code == FAULT_INVALID || f->code == FAULT_LIMIT)
 		f->code = FAULT_POLICY_INVALID;
 	if (f->field[0] == '\0')
 		(void)text_copy(f->field, sizeof(f->field), span_str("policy"));
