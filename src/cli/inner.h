@@ -243,6 +243,7 @@ int cmd_start(struct cli *c, char **argv);
 int cmd_delete(struct cli *c, char **argv);
 int cmd_exec(struct cli *c, char **argv);
 int cmd_connect(struct cli *c, char **argv);
+int cmd_top(struct cli *c, char **argv);
 int cmd_attach(struct cli *c, char **argv);
 int cmd_ls(struct cli *c, char **argv);
 int cmd_rm(struct cli *c, char **argv);

@@ -44,6 +44,7 @@ static const struct command commands[] = {
 	    "NAME [--workdir DIR] [--env K=V]... [--timeout SECONDS] [-it] "
 	    "-- CMD..." },
 	{ "sandbox", "connect", cmd_connect, "NAME [-- SHELL...]" },
+	{ "sandbox", "top", cmd_top, "NAME" },
 	{ "sandbox", "attach", cmd_attach, "NAME [--read-only]" },
 	{ "sandbox", "logs", cmd_logs, "NAME [-f] [-n LINES]" },
 	{ "sandbox", "console", cmd_console, "NAME" },

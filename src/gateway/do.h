@@ -98,6 +98,8 @@ int do_list_files_decide(struct call *c, struct fault *f) MUST_CHECK;
 void do_list_files_answer(struct call *c);
 int do_remove_files_decide(struct call *c, struct fault *f) MUST_CHECK;
 void do_remove_files_answer(struct call *c);
+int do_top_decide(struct call *c, struct fault *f) MUST_CHECK;
+void do_top_answer(struct call *c);
 
 /* watch.c */
 int do_watch_decide(struct call *c, struct fault *f) MUST_CHECK;

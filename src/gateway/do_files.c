@@ -83,19 +83,6 @@ put_ended(struct pipe *p, struct fault *f)
 	return pipe_down(p, &down, f);
 }
 
-/* How it ended, in the sandbox's words. */
-static int
-check_done(const nacre_session_v1_Done *d, struct fault *f)
-{
-	enum fault_code code;
-
-	if (d->code == NULL || *d->code == '\0')
-		return 0;
-	code = fault_from_reason(d->code);
-	return fault_set(f, code == FAULT_NONE ? FAULT_SYSTEM : code, "%.200s",
-	    d->text == NULL ? "it failed in the sandbox" : d->text);
-}
-
 static int
 put_from_sandbox(struct pipe *p, const nacre_session_v1_AttachUp *up,
     struct fault *f)
@@ -104,7 +91,7 @@ put_from_sandbox(struct pipe *p, const nacre_session_v1_AttachUp *up,
 
 	if (up->which_kind != nacre_session_v1_AttachUp_done_tag)
 		return 0;
-	if (check_done(&up->kind.done, f) < 0)
+	if (pipe_check_done(&up->kind.done, f) < 0)
 		return -1;
 	reply.bytes = up->kind.done.bytes;
 	reply.entries = up->kind.done.entries;
@@ -140,22 +127,6 @@ do_get_files_decide(struct call *c, struct fault *f)
 }
 
 static int
-get_from_client(struct pipe *p, struct span message, struct fault *f)
-{
-	(void)p;
-	(void)message;
-	return fault_set(f, FAULT_INVALID, "one request is one message");
-}
-
-static int
-get_ended(struct pipe *p, struct fault *f)
-{
-	(void)p;
-	(void)f;
-	return 0;
-}
-
-static int
 get_from_sandbox(struct pipe *p, const nacre_session_v1_AttachUp *up,
     struct fault *f)
 {
@@ -171,7 +142,7 @@ get_from_sandbox(struct pipe *p, const nacre_session_v1_AttachUp *up,
 		m.kind.data = up->kind.out;
 		break;
 	case nacre_session_v1_AttachUp_done_tag:
-		if (check_done(&up->kind.done, f) < 0)
+		if (pipe_check_done(&up->kind.done, f) < 0)
 			return -1;
 		pipe_finish(p);
 		return 0;
@@ -182,8 +153,8 @@ get_from_sandbox(struct pipe *p, const nacre_session_v1_AttachUp *up,
 }
 
 static const struct pipe_ops get_ops = {
-	.from_client = get_from_client,
-	.client_ended = get_ended,
+	.from_client = pipe_no_message,
+	.client_ended = pipe_no_end,
 	.from_sandbox = get_from_sandbox,
 };
 
@@ -229,8 +200,8 @@ do_remove_files_decide(struct call *c, struct fault *f)
 }
 
 static const struct pipe_ops remove_ops = {
-	.from_client = get_from_client,
-	.client_ended = get_ended,
+	.from_client = pipe_no_message,
+	.client_ended = pipe_no_end,
 	.from_sandbox = put_from_sandbox,
 };
 

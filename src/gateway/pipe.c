@@ -305,3 +305,33 @@ pipe_start(struct call *c, struct vm *vm, nacre_session_v1_Open *open,
 		attach_opened(p->attach, p);
 	call_take(c, &call_events, p);
 }
+
+int
+pipe_check_done(const nacre_session_v1_Done *d, struct fault *f)
+{
+	enum fault_code code;
+
+	if (d->code == NULL || *d->code == '\0')
+		return 0;
+	code = fault_from_reason(d->code);
+	return fault_set(f, code == FAULT_NONE ? FAULT_SYSTEM : code, "%.200s",
+	    d->text == NULL ? "it failed in the sandbox" : d->text);
+}
+
+int
+/* cppcheck-suppress constParameter ; a callback's type */
+pipe_no_message(struct pipe *p, struct span message, struct fault *f)
+{
+	(void)p;
+	(void)message;
+	return fault_set(f, FAULT_INVALID, "one request is one message");
+}
+
+int
+/* cppcheck-suppress constParameter ; a callback's type */
+pipe_no_end(struct pipe *p, struct fault *f)
+{
+	(void)p;
+	(void)f;
+	return 0;
+}

@@ -49,6 +49,11 @@ int pipe_down(struct pipe *p, const nacre_session_v1_AttachDown *m,
 int pipe_down_bytes(struct pipe *p, struct span s, struct fault *f) MUST_CHECK;
 int pipe_up(struct pipe *p, const struct pb_msgdesc_s *fields,
     const void *message, struct fault *f) MUST_CHECK;
+/* For ops of a client that sends its request and no more. */
+int pipe_no_message(struct pipe *p, struct span message, struct fault *f);
+int pipe_no_end(struct pipe *p, struct fault *f);
+/* How the sandbox says it ended: -1 with its words. */
+int pipe_check_done(const nacre_session_v1_Done *d, struct fault *f) MUST_CHECK;
 /* The call has succeeded; it ends when what is queued has left. */
 void pipe_finish(struct pipe *p);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams that the gateway asks for with Down.open: the supervisor opens an
- * Attach call and names the id. Execs, puts and gets are beside, and the input
- * of the main process.
+ * Attach call and names the id. Execs, puts and gets are beside, the input of
+ * the main process, and what runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -134,6 +134,8 @@ attach_open(struct supervisor *sv, const nacre_session_v1_Open *o,
 		return attach_main(sv, o->attach_id, f);
 	if (o->which_kind == nacre_session_v1_Open_remove_tag)
 		return remove_open(sv, o->attach_id, &o->kind.remove, f);
+	if (o->which_kind == nacre_session_v1_Open_top_tag)
+		return top_open(sv, o->attach_id, f);
 	if (o->which_kind != nacre_session_v1_Open_put_tag &&
 	    o->which_kind != nacre_session_v1_Open_get_tag)
 		return fault_set(f, FAULT_UNIMPLEMENTED, "stream is not known");

@@ -9,7 +9,7 @@
  *   run      a process and its pipes mainlog         output of the main one
  *   attach   streams         attach_main  input of the main process
  *   put get  copies   remove  of files  memory of the machine
- *   files    what the agent may reach
+ *   files    what the agent may reach          top    what runs
  *   finish   stop and end            brake  the agent stands still
  *   door.h   what agents knock at: door, door_conn, door_serve
  *   rehearse the launch path on scrap disks   partner  its other side
@@ -350,6 +350,8 @@ int put_open(struct supervisor *sv, const char *id,
     const nacre_session_v1_Put *q, struct fault *f) MUST_CHECK;
 int remove_open(struct supervisor *sv, const char *id,
     const nacre_session_v1_Remove *q, struct fault *f) MUST_CHECK;
+/* top.c: what runs, for one stream. */
+int top_open(struct supervisor *sv, const char *id, struct fault *f) MUST_CHECK;
 int get_open(struct supervisor *sv, const char *id,
     const nacre_session_v1_Get *q, struct fault *f) MUST_CHECK;
 

@@ -96,4 +96,24 @@ out=$(VERB=connect python3 "$work/terminal.py" 100 40 'sh -c "echo run\\$((40+2)
 is "$? $out" $'0 yes\nyes' "Ctrl-P Ctrl-Q leaves it"
 until_is 0 nacre sandbox exec t -- sh -c 'ps | grep -c "[5]000"'
 is $? 0 "and what it ran is gone"
+
+# --- what runs
+nacre sandbox exec t -- sh -c 'exec sleep 4321' &
+one=$!
+field() { nacre sandbox top t -o json | python3 -c 'import json,sys
+top = json.load(sys.stdin)
+rows = [r for r in top["processes"] if r["command"] == sys.argv[1]]
+print(len(rows), *((r["parent"], r["uid"], r["threads"], r["memory_bytes"] > 0) for r in rows[:1]), *(sorted(top)))' "$1"; }
+until_is "1 (1, $(nacre sandbox exec t -- id -u), 1, True) cpu_us left_out memory_bytes memory_limit pids pids_limit processes" field 'sleep 4321'
+is $? 0 "top tells a process: parent, user, threads, memory"
+like "$(nacre sandbox top t)" $'^pids [0-9]+ of [0-9]+, memory [0-9.]+ [KM]iB of [0-9]+ MiB, cpu .*\nPID .*sleep 4321' "and a table of them"
+nacre sandbox exec t -- sh -c 'i=0; while [ $i -lt 250 ]; do sleep 4321 & i=$((i+1)); done; wait' &
+two=$!
+more() { nacre sandbox top t -o json | python3 -c 'import json,sys; t = json.load(sys.stdin); print(len(t["processes"]), t["left_out"] >= 50)'; }
+until_is "200 True" more
+is $? 0 "of many, those that worked most, and how many there are besides"
+nacre sandbox stop t >/dev/null
+wait $one $two
+run nacre sandbox top t
+is "$code" 75 "of a sandbox that does not run, none"
 nacre sandbox delete t >/dev/null
