@@ -88,6 +88,26 @@ send_chunk(struct copy *k, const nacre_v1_FileChunk *m, struct fault *f)
 	return rc;
 }
 
+/* The zeros ahead that take no room are told as their length, once. */
+static int
+send_hole(struct copy *k, int fd, struct fault *f)
+{
+	nacre_v1_FileChunk m = nacre_v1_FileChunk_init_zero;
+	off_t at = lseek(fd, 0, SEEK_CUR);
+	off_t data = at < 0 ? at : lseek(fd, at, SEEK_DATA);
+
+	if (at >= 0 && data < 0 && errno == ENXIO)
+		data = lseek(fd, 0, SEEK_END);
+	if (data <= at)
+		return at < 0 || lseek(fd, at, SEEK_SET) == at
+		    ? 0
+		    : fault_sys(f, "cannot read on");
+	m.which_kind = nacre_v1_FileChunk_hole_tag;
+	m.kind.hole = (uint64_t)(data - at);
+	k->bytes += m.kind.hole;
+	return send_chunk(k, &m, f);
+}
+
 static int
 send_file(struct copy *k, int fd, const char *path, struct fault *f)
 {
@@ -95,8 +115,11 @@ send_file(struct copy *k, int fd, const char *path, struct fault *f)
 
 	for (;;) {
 		nacre_v1_FileChunk m = nacre_v1_FileChunk_init_zero;
-		ssize_t n = read(fd, chunk, sizeof(chunk));
+		ssize_t n;
 
+		if (send_hole(k, fd, f) != 0)
+			return -1;
+		n = read(fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -353,6 +376,21 @@ take_entry(struct copy *k, const nacre_v1_Entry *e, struct fault *f)
 	return 0;
 }
 
+/* The file ends where it was written to, or where the last hole does. */
+static int
+take_hole(struct copy *k, uint64_t n, struct fault *f)
+{
+	off_t at;
+
+	if (k->file < 0)
+		return fault_set(f, FAULT_PROTOCOL, "a hole in no file");
+	at = n > INT64_MAX ? -1 : lseek(k->file, (off_t)n, SEEK_CUR);
+	if (at < 0 || ftruncate(k->file, at) != 0)
+		return fault_sys(f, "cannot write '%s'", k->target);
+	k->bytes += n;
+	return 0;
+}
+
 static bool
 get_message(struct client_stream *s, struct span message)
 {
@@ -366,6 +404,8 @@ get_message(struct client_stream *s, struct span message)
 		return false;
 	if (m.which_kind == nacre_v1_FileChunk_entry_tag) {
 		rc = take_entry(k, &m.kind.entry, &s->fault);
+	} else if (m.which_kind == nacre_v1_FileChunk_hole_tag) {
+		rc = take_hole(k, m.kind.hole, &s->fault);
 	} else if (m.which_kind == nacre_v1_FileChunk_data_tag) {
 		data = wire_span(m.kind.data);
 		k->bytes += data.len;
@@ -416,6 +456,7 @@ get(struct copy *k, const char *name, const char *from, const char *to,
 		return -1;
 	ask.sandbox = arena_str(&k->client.cli->arena, span_str(name));
 	ask.path = arena_str(&k->client.cli->arena, span_str(from));
+	ask.holes = true;
 	if (client_stream_send(&k->stream, nacre_v1_GetFilesRequest_fields,
 		&ask, f) != 0)
 		return -1;

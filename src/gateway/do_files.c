@@ -61,6 +61,10 @@ put_from_client(struct pipe *p, struct span message, struct fault *f)
 	rc = WIRE_DECODE(nacre_v1_FileChunk, &m, message, &a, f);
 	if (rc == 0 && m.which_kind == nacre_v1_FileChunk_data_tag) {
 		rc = pipe_down_bytes(p, wire_span(m.kind.data), f);
+	} else if (rc == 0 && m.which_kind == nacre_v1_FileChunk_hole_tag) {
+		down.which_kind = nacre_session_v1_AttachDown_hole_tag;
+		down.kind.hole = m.kind.hole;
+		rc = pipe_down(p, &down, f);
 	} else if (rc == 0 && m.which_kind == nacre_v1_FileChunk_entry_tag) {
 		down.which_kind = nacre_session_v1_AttachDown_entry_tag;
 		memcpy(&down.kind.entry, &m.kind.entry, sizeof(m.kind.entry));
@@ -141,6 +145,10 @@ get_from_sandbox(struct pipe *p, const nacre_session_v1_AttachUp *up,
 		m.which_kind = nacre_v1_FileChunk_data_tag;
 		m.kind.data = up->kind.out;
 		break;
+	case nacre_session_v1_AttachUp_hole_tag:
+		m.which_kind = nacre_v1_FileChunk_hole_tag;
+		m.kind.hole = up->kind.hole;
+		break;
 	case nacre_session_v1_AttachUp_done_tag:
 		if (pipe_check_done(&up->kind.done, f) < 0)
 			return -1;
@@ -166,6 +174,7 @@ do_get_files_answer(struct call *c)
 
 	open.which_kind = nacre_session_v1_Open_get_tag;
 	open.kind.get.path = ask->path;
+	open.kind.get.holes = ask->holes;
 	pipe_start(c, c->work, &open, &get_ops, NULL);
 }
 

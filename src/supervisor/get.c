@@ -29,6 +29,7 @@ struct get {
 	struct supervisor *sv;
 	struct rpc_call *call;
 	nacre_session_v1_GetPart part;
+	bool tells_holes;
 	char path[LIMIT_PATH]; /* where the walk is */
 	size_t base_len;       /* of the target */
 	struct level *levels[DEPTH];
@@ -233,17 +234,51 @@ replied(void *owner, const struct fault *why, struct span m)
 	release(g);
 }
 
+/* What is skipped here is told as its length. */
+static uint64_t
+skip_hole(struct get *g)
+{
+	off_t at = lseek(g->fd, 0, SEEK_CUR);
+	off_t data = g->tells_holes ? lseek(g->fd, at, SEEK_DATA) : at;
+	uint64_t n = 0;
+
+	if (data > at)
+		n = (uint64_t)(data - at);
+	else if (data < 0 && errno == ENXIO)
+		n = g->left;
+	if (n > g->left)
+		n = g->left;
+	(void)lseek(g->fd, at + (off_t)n, SEEK_SET);
+	return n;
+}
+
+static int
+send_hole(struct get *g, uint64_t n, struct fault *f)
+{
+	nacre_session_v1_AttachUp up = nacre_session_v1_AttachUp_init_zero;
+
+	up.which_kind = nacre_session_v1_AttachUp_hole_tag;
+	up.kind.hole = n;
+	g->left -= n;
+	g->bytes += n;
+	return attach_send(g->call, &up, f);
+}
+
 /* One chunk of the open file. */
 static int
 send_chunk(struct get *g, struct fault *f)
 {
 	nacre_session_v1_AttachUp up = nacre_session_v1_AttachUp_init_zero;
 	uint8_t bytes[LIMIT_CHUNK];
+	uint64_t hole = g->left ? skip_hole(g) : 0;
 	size_t want = g->left < sizeof(bytes) ? (size_t)g->left : sizeof(bytes);
-	ssize_t n = want ? read(g->fd, bytes, want) : 0;
+	ssize_t n;
 	struct arena a;
 	int r;
 
+	if (hole)
+		return send_hole(g, hole, f);
+	n = want ? read(g->fd, bytes, want) : 0;
 	if (n < 0 && errno == EINTR)
 		return 0;
 	if (n < 0)
@@ -361,6 +396,7 @@ get_open(struct supervisor *sv, const char *id, const nacre_session_v1_Get *q,
 	g = must_alloc(sizeof(*g));
 	g->sv = sv;
 	g->part = q->part;
+	g->tells_holes = q->holes;
 	g->fd = -1;
 	(void)text_copy(g->path, sizeof(g->path), path);
 	g->base_len = path.len;

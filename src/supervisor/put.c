@@ -266,6 +266,19 @@ take_bytes(struct put *p, struct span in, struct fault *f)
 	return 0;
 }
 
+static int
+take_hole(struct put *p, uint64_t n, struct fault *f)
+{
+	if (p->fd < 0)
+		return fault_set(f, FAULT_PROTOCOL, "a hole in no file");
+	if (n > INT64_MAX || lseek(p->fd, (off_t)n, SEEK_CUR) < 0)
+		return fault_set(f, FAULT_INVALID, "'%s' is too large",
+		    p->path);
+	p->bytes += n;
+	p->ends_empty = true;
+	return 0;
+}
+
 /* 0, -1, or 1: the same again once the file before is closed. */
 static int
 take_message(struct put *p, struct span m, struct fault *f)
@@ -281,6 +294,8 @@ take_message(struct put *p, struct span m, struct fault *f)
 		r = p->closes ? 1 : take_entry(p, &d.kind.entry, f);
 	} else if (d.which_kind == nacre_session_v1_AttachDown_in_tag) {
 		r = take_bytes(p, wire_span(d.kind.in), f);
+	} else if (d.which_kind == nacre_session_v1_AttachDown_hole_tag) {
+		r = take_hole(p, d.kind.hole, f);
 	} else if (d.which_kind == nacre_session_v1_AttachDown_in_end_tag) {
 		r = close_file(p, f);
 		if (r == 0 && p->closes)
