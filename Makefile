@@ -271,6 +271,11 @@ bench: all e2e-programs
 bench-soak: all e2e-programs
 	$(Q)$(test_env) SOAK_SECONDS=$(SOAK_SECONDS) tests/bench/soak
 	$(Q)$(test_env) EXECS=$(SOAK_EXECS) tools/run-tests tests/e2e/69-leak.sh
+# Long ones: 10 000 execs leave nothing behind, 100 000 files both ways.
+test-execs: all e2e-programs
+	$(Q)$(test_env) EXECS=$(SOAK_EXECS) bash tests/e2e/69-leak.sh
+test-files-big: all
+	$(Q)$(test_env) FILES=100000 bash tests/e2e/69-files.sh
 bench-build reproduce deps-archive check-offline:
 	$(Q)tools/$@
 room: $(foreach f,host guest,$(call objs,$(f),$(call room_srcs,$(ROOM))))
@@ -309,6 +314,6 @@ clean:
 .DELETE_ON_ERROR:
 force:
 .SECONDARY:
-.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots fuzz cov analyze demo bench bench-soak bench-build reproduce deps-archive check-offline \
+.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots test-execs test-files-big fuzz cov analyze demo bench bench-soak bench-build reproduce deps-archive check-offline \
 	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup host-programs asan-programs test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
