@@ -69,7 +69,8 @@ opt_analyze := -O1 -g3 -fanalyzer
 opt_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 opt_cov     := -O0 -g --coverage
 opt_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-opt_guest   := $(if $(filter debug,$(MODE)),-O1,-Os) -g $(sections)
+# Not -Os: it copies by "rep movsb", which TCG runs byte by byte.
+opt_guest   := $(if $(filter debug,$(MODE)),-O1,-O2) -g $(sections)
 
 flags_host  := $(std) $(hard) $(if $(filter fuzz,$(MODE)),,$(gcc_hard)) $(opt_$(MODE)) \
 	$(if $(ships),,-isystem $(DEPS)/host/include)
