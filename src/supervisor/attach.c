@@ -13,13 +13,14 @@ int
 attach_send(struct rpc_call *call, const nacre_session_v1_AttachUp *up,
     struct fault *f)
 {
-	struct buf b;
+	/* Kept: one of this size is mapped and unmapped by each use. */
+	static struct buf b;
 	int r = -1;
 
-	buf_init(&b, LIMIT_MESSAGE);
+	b.max = LIMIT_MESSAGE;
+	buf_clear(&b);
 	if (WIRE_ENCODE(nacre_session_v1_AttachUp, up, &b, f) == 0)
 		r = rpc_send(call, buf_span(&b), f);
-	buf_release(&b);
 	return r;
 }
 
