@@ -120,6 +120,7 @@ struct gateway {
 	struct line *line;    /* line.c: starts of children */
 	struct await *awaits; /* await.c: creates that wait for theirs */
 	struct timer idle;    /* idle.c: tool children that nobody uses */
+	struct timer lapse;   /* lapse.c: grants that expire */
 
 	struct stale *stale;      /* stale.c */
 	struct timer crash;       /* crash.c */

@@ -31,6 +31,7 @@
 #include "gateway/fleet.h"
 #include "gateway/idle.h"
 #include "gateway/image_gone.h"
+#include "gateway/lapse.h"
 #include "gateway/line.h"
 #include "gateway/mcp.h"
 #include "gateway/obituary.h"
@@ -288,7 +289,7 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;
 	if (record_open(g, f) < 0 || image_gone_open(g, f) < 0 ||
-	    line_open(g, f) < 0 || fleet_open(g, f) < 0)
+	    lapse_open(g, f) < 0 || line_open(g, f) < 0 || fleet_open(g, f) < 0)
 		return -1;
 	return write_pid(g, f);
 }
@@ -328,6 +329,7 @@ close_gateway(struct gateway *g)
 	obituary_close(g);
 	stale_close(g);
 	idle_close(g);
+	lapse_close(g);
 	line_close(g);
 	tree_close(g);
 	store_close(g->store);

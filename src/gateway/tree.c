@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/lapse.h"
 #include "gateway/tree.h"
 #include "proto/nacre_store.pb.h"
 #include "prover/prover.h"
@@ -167,7 +168,7 @@ read_programs(const struct store_grant *row, struct arena *a, struct grant *to,
 }
 
 static void
-arm(struct tree_memory *m, struct grant *to, const char *id)
+arm(struct gateway *g, struct tree_memory *m, struct grant *to, const char *id)
 {
 	if (strcmp(m->grant, id) == 0 && m->expires_ms == to->expires_ms) {
 		to->deadline_ms = m->deadline_ms;
@@ -177,6 +178,8 @@ arm(struct tree_memory *m, struct grant *to, const char *id)
 	(void)text_copy(m->grant, sizeof(m->grant), span_str(id));
 	m->expires_ms = to->expires_ms;
 	m->deadline_ms = to->deadline_ms;
+	m->is_over = false;
+	lapse_changed(g);
 }
 
 static int
@@ -207,7 +210,7 @@ read_grant(struct gateway *g, const char *root, struct arena *a, struct tree *t,
 		t->grant.max[l] = row->max[l];
 	if (read_programs(row, a, &t->grant, f) < 0)
 		return -1;
-	arm(t->memory, &t->grant, row->id);
+	arm(g, t->memory, &t->grant, row->id);
 	t->t.grant = &t->grant;
 	return 0;
 }
@@ -285,10 +288,23 @@ keep(struct gateway *g, const char *root, const struct grant *from, bool is_new,
 	return rc;
 }
 
+/* Now, not when it is read: the clock may be set in between. */
+static void
+arm_kept(struct gateway *g, struct tree *t)
+{
+	char id[LIMIT_ID + 1];
+
+	(void)text_copy(id, sizeof(id), t->grant.id);
+	arm(g, t->memory, &t->grant, id);
+}
+
 int
 tree_keep_grant(struct gateway *g, struct tree *t, struct fault *f)
 {
-	return keep(g, t->row[0].id, &t->grant, false, f);
+	if (keep(g, t->row[0].id, &t->grant, false, f) < 0)
+		return -1;
+	arm_kept(g, t);
+	return 0;
 }
 
 int
@@ -299,6 +315,7 @@ tree_add_grant(struct gateway *g, struct tree *t, const struct grant *made,
 		return -1;
 	t->grant = *made;
 	t->t.grant = &t->grant;
+	arm_kept(g, t);
 	return 0;
 }
 

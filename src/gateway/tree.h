@@ -29,6 +29,7 @@ struct tree_memory {
 	char grant[LIMIT_ID + 1];
 	int64_t expires_ms;
 	int64_t deadline_ms;
+	bool is_over; /* and that is written down, or it is not live */
 	struct tree_memory *next;
 };
 

@@ -1,0 +1,160 @@
+/* rooms: gateway */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grants that expire, by a clock that is set as nobody would. */
+#include "../lib/rig_ask.h"
+#include "../lib/rig_program.h"
+#include "../lib/unit.h"
+
+enum {
+	HOUR_MS = 3600000,
+	STARTS = 4, /* at once in a tree */
+	PATIENCE_MS = 60000,
+};
+
+static struct rig r;
+
+static void
+grant(const char *root, int64_t life_s)
+{
+	const struct rig_limits l = { { 3, 64, 100 }, life_s };
+	struct rig_answer a;
+
+	rig_ask_grant(&r, &a, "create", root, &l);
+	if (!a.is_yes)
+		fail_msg("%s %s", a.word, a.text);
+	rig_answer_release(&a);
+}
+
+static void
+create(const char *root, const char *want)
+{
+	const struct rig_child c = { .parent = root, .word = "1" };
+	struct rig_answer a;
+
+	rig_call_child(&r, &a, &c);
+	rig_until(&r, &a.is_done, "a create");
+	assert_string_equal(a.word, want);
+	rig_answer_release(&a);
+}
+
+static void
+is_expired(const char *root)
+{
+	struct rig_grant g;
+
+	rig_grant_of(&r, root, &g);
+	assert_string_equal(g.state, "expired");
+	create(root, "GRANT_EXPIRED");
+}
+
+static void
+until_there_are(const char *root, size_t n)
+{
+	static struct rig_row rows[RIG_ROWS];
+	int64_t end_ms = rig_real_ms() + PATIENCE_MS;
+	size_t there;
+
+	while ((there = rig_list(&r, root, rows)) != n)
+		if (rig_real_ms() > end_ms)
+			fail_msg("%zu are there", there);
+}
+
+static void
+who_waits_leaves_when_the_grant_expires(void **state)
+{
+	const char *root = rig_new_root(&r, "lead")->sandbox;
+	struct rig_grant g;
+
+	(void)state;
+	grant(root, 60);
+	for (int i = 0; i < STARTS + 2; i++)
+		create(root, "ok");
+	rig_grant_of(&r, root, &g);
+	assert_int_equal(g.used_total, STARTS + 2);
+	rig_pass(&r, 60000, 0);
+	until_there_are(root, STARTS);
+	rig_grant_of(&r, root, &g);
+	assert_int_equal(g.used_total, STARTS);
+	is_expired(root);
+}
+
+static void
+a_clock_set_back_brings_no_grant_to_life(void **state)
+{
+	const char *root = rig_new_root(&r, "by-time")->sandbox;
+
+	(void)state;
+	grant(root, 60);
+	rig_pass(&r, 0, -HOUR_MS / 2);
+	create(root, "ok");
+	rig_pass(&r, 60000, 0);
+	is_expired(root);
+	rig_kill(&r);
+	rig_start(&r, NULL);
+	is_expired(root);
+}
+
+static void
+a_clock_set_forward_and_back_brings_no_grant_to_life(void **state)
+{
+	const char *root = rig_new_root(&r, "by-wall")->sandbox;
+
+	(void)state;
+	grant(root, 600);
+	rig_pass(&r, 0, HOUR_MS / 4);
+	rig_pass(&r, 1000, 0);
+	rig_pass(&r, 0, -HOUR_MS / 4);
+	is_expired(root);
+	rig_kill(&r);
+	rig_start(&r, NULL);
+	is_expired(root);
+}
+
+static void
+a_deadline_runs_before_anybody_asks(void **state)
+{
+	const char *root = rig_new_root(&r, "unasked")->sandbox;
+
+	(void)state;
+	grant(root, 60);
+	rig_kill(&r);
+	rig_start(&r, NULL);
+	rig_pass(&r, 0, -HOUR_MS / 2);
+	rig_pass(&r, 60000, 0);
+	is_expired(root);
+}
+
+static int
+open_rig(void **state)
+{
+	(void)state;
+	rig_init(&r);
+	rig_start(&r, NULL);
+	return 0;
+}
+
+static int
+close_rig(void **state)
+{
+	(void)state;
+	rig_stop(&r);
+	rig_clear(&r);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_waits_leaves_when_the_grant_expires),
+		cmocka_unit_test(a_clock_set_back_brings_no_grant_to_life),
+		cmocka_unit_test(
+		    a_clock_set_forward_and_back_brings_no_grant_to_life),
+		cmocka_unit_test(a_deadline_runs_before_anybody_asks),
+	};
+
+	if (rig_is_gateway(argv))
+		return rig_gateway_main(argc, argv);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, open_rig, close_rig);
+}
