@@ -313,6 +313,7 @@ do_child(struct call *c, struct fault *f)
 		return -1;
 	if (line_join(c->g, k->row.id, slot.tree, &r) < 0)
 		return refuse(c, &r, f);
+	crash_at("before_commit");
 	sandbox_settle_later(c->g, k->row.id);
 	if (k->above.generation != k->above.written)
 		stale_begin(c->g);

@@ -169,8 +169,8 @@ bool sandbox_path(const struct gateway *g, const char *id, const char *name,
  * environment the process kills itself when it comes to that point:
  *   after_row  after_keeper  after_restore  after_session
  *   after_first_instruction  during_exec  after_stop_row  before_delete_row
- *   before_resume  before_image_unlink  after_reserve  after_leave
- *   during_cascade
+ *   before_resume  before_image_unlink  before_commit  after_reserve
+ *   after_leave  during_cascade
  */
 void crash_at(const char *point);
 /* The same, after a while; once. */
