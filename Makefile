@@ -14,6 +14,8 @@
 #   make lint ROOM=json               format, floors, headers, tidy, cppcheck
 # Figures, which nothing asserts:
 #   make bench SECTIONS="exec list"   all of tests/bench/run, or some sections
+#   make bench-mcp                    MCP beside the official SDK's server
+#   make bench-grants                 creates, refusals, the door's reads
 #   make bench-soak SOAK_SECONDS=120 SOAK_EXECS=10000
 # A unit test is linked with its room and what src/FLOORS puts below it. Tests
 # in property/, fault/ and fuzz/ name their rooms in the first line, like
@@ -218,6 +220,14 @@ e2e-programs: $(B)/e2e/root/nacre-guest $(foreach f,host guest,$(addprefix $(B)/
 
 $(eval $(call test_program,tests/z3/pairs.c,$(B)/test/z3/pairs,-g))
 
+# --- bench-mcp: its load, and a gateway that meters nobody: one object differs
+unmetered := $(filter-out src/grant/rate.c,$(call program_srcs,nacre-gateway)) tests/bench/mcp/rate.c
+$(B)/bench/nacre-gateway: $(call objs,host,$(unmetered))
+$(B)/bench/load: $(call test_objs,tests/bench/mcp/load.c)
+$(B)/bench/%: $(B)/obj/host/libproto.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(host_cc) $(link_host) -s -o $@ $(filter %.o,$^) $(filter %.a,$^) $(libs_host)
+
 sub = $(Q)+$(MAKE) --no-print-directory
 tool_tests := $(sort $(wildcard tests/tools/*.sh))
 vm_tests   := $(sort $(wildcard tests/e2e/[0-9]*.sh))
@@ -269,6 +279,10 @@ demo: host-setup
 	$(Q)$(test_env) tests/e2e/demo.sh
 bench: all e2e-programs
 	$(Q)$(test_env) tests/bench/run $(SECTIONS)
+bench-grants: all e2e-programs
+	$(Q)$(test_env) tests/bench/grants
+bench-mcp: all e2e-programs $(B)/bench/nacre-gateway $(B)/bench/load
+	$(Q)$(test_env) tests/bench/mcp/run
 bench-soak: all e2e-programs
 	$(Q)$(test_env) SOAK_SECONDS=$(SOAK_SECONDS) tests/bench/soak
 	$(Q)$(test_env) EXECS=$(SOAK_EXECS) tools/run-tests tests/e2e/69-leak.sh
@@ -315,6 +329,6 @@ clean:
 .DELETE_ON_ERROR:
 force:
 .SECONDARY:
-.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots test-execs test-files-big fuzz cov analyze demo bench bench-soak bench-build reproduce deps-archive check-offline \
+.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots test-execs test-files-big fuzz cov analyze demo bench bench-grants bench-mcp bench-soak bench-build reproduce deps-archive check-offline \
 	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup host-programs asan-programs test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
