@@ -94,6 +94,13 @@ set_timer(struct mcp_conn *c, int64_t ms)
 	loop_timer_set(c->g->loop, &c->timer, ms);
 }
 
+/* No request is read while the answer before it waits to be taken. */
+static bool
+is_choked(const struct mcp_conn *c)
+{
+	return c->phase == READING && c->out.len > 0;
+}
+
 static void
 want(struct mcp_conn *c)
 {
@@ -101,12 +108,22 @@ want(struct mcp_conn *c)
 
 	if (c->is_gone)
 		return;
-	if (!c->is_deaf)
+	if (!c->is_deaf && !is_choked(c))
 		events |= LOOP_IN;
 	loop_rewatch(&c->watch, events);
 }
 
 /* --- out */
+
+/* The answer is taken: on with what came behind its request. */
+static void
+drained(struct mcp_conn *c)
+{
+	set_timer(c, h1_is_amid(c->h1) ? MCP_BODY_MS : MCP_IDLE_MS);
+	if (c->in.len > 0)
+		loop_later(c->g->loop, &c->more);
+}
+
 static void
 flush(struct mcp_conn *c)
 {
@@ -130,6 +147,8 @@ flush(struct mcp_conn *c)
 		return;
 	if (c->phase == SERVING && c->out.len == 0)
 		loop_timer_clear(&c->timer);
+	if (c->phase == READING && c->out.len == 0)
+		drained(c);
 	if (c->phase == CLOSING && c->out.len == 0 && !c->shut) {
 		c->shut = true;
 		c->is_deaf = false;
@@ -153,10 +172,7 @@ answered(struct mcp_conn *c)
 	}
 	h1_next(c->h1);
 	c->phase = READING;
-	set_timer(c, MCP_IDLE_MS);
 	flush(c);
-	if (!c->is_gone && c->in.len > 0)
-		loop_later(c->g->loop, &c->more);
 }
 
 static int
@@ -318,7 +334,7 @@ malformed(struct mcp_conn *c)
 static void
 conn_step(struct mcp_conn *c)
 {
-	while (!c->is_gone && c->phase == READING) {
+	while (!c->is_gone && c->phase == READING && !is_choked(c)) {
 		size_t used = 0;
 		enum h1_progress p = h1_feed(c->h1, buf_span(&c->in), &used);
 
@@ -340,7 +356,7 @@ more_in(struct deferred *d)
 {
 	struct mcp_conn *c = CONTAINER_OF(d, struct mcp_conn, more);
 
-	if (c->phase != READING)
+	if (c->phase != READING || c->in.len == 0)
 		return;
 	set_timer(c, HEAD_MS);
 	conn_step(c);
