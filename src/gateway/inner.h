@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/base.h"
+#include "gateway/crowd.h"
 #include "identity/identity.h"
 #include "image/image.h"
 #include "loop/loop.h"
@@ -79,7 +80,7 @@ struct gateway {
 	struct watch listener;
 	struct timer listen_again;
 	struct client *clients;
-	size_t clients_n;
+	struct crowd crowd; /* of clients */
 
 	struct mcp *mcp; /* mcp.c */
 

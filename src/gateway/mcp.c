@@ -388,6 +388,8 @@ mcp_open(struct gateway *g, struct fault *f)
 	g->mcp = m;
 	m->g = g;
 	m->listener.fd = -1;
+	m->at_port.max = MCP_CONNECTIONS;
+	m->at_socket.max = MCP_CONNECTIONS;
 	m->server.off = g->config.mcp_off;
 	m->server.key = m->key;
 	m->server.ended = &m->ended;

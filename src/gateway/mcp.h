@@ -16,6 +16,7 @@
 
 #include "gateway/admit.h"
 #include "gateway/call.h"
+#include "gateway/crowd.h"
 #include "mcp/mcp.h"
 
 struct h1_request;
@@ -23,7 +24,7 @@ struct h1_request;
 enum mcp_limits {
 	MCP_CALLS = 32,        /* of one caller at once */
 	MCP_EXCHANGES = 512,   /* of all */
-	MCP_CONNECTIONS = 128, /* of HTTP/1.1, and all of the port */
+	MCP_CONNECTIONS = 128, /* of the port; of HTTP/1.1 on the socket */
 	MCP_STREAMS = 128,     /* requests of one HTTP/2 connection at once */
 	MCP_STREAMS_ALL = 512,
 	MCP_BODIES = 32 << 20, /* bytes of theirs that are not whole */
@@ -107,6 +108,7 @@ struct mcp_streams {
 	struct gateway *g;
 	const struct mcp_who *who; /* NULL: each request brings a token */
 	size_t n;
+	bool is_proved;                      /* one of them was let in */
 	void (*idle)(struct mcp_streams *s); /* the last is gone; or NULL */
 };
 /*
@@ -124,8 +126,6 @@ void mcp_link_close_all(struct gateway *g);
  * each request brings a token. */
 void mcp_conn_start(struct gateway *g, int fd, const struct mcp_who *who);
 void mcp_conn_close_all(struct gateway *g);
-/* Of MCP_CONNECTIONS. */
-bool mcp_conn_is_full(const struct gateway *g);
 /* mcp_listen.c */
 int mcp_listen_open(struct gateway *g, struct fault *f) MUST_CHECK;
 void mcp_listen_close(struct gateway *g);
@@ -152,12 +152,12 @@ struct mcp {
 	struct exchange *exchanges;
 	size_t exchanges_n;
 	struct mcp_conn *conns;
-	size_t conns_n;
 	struct mcp_link *links;
-	size_t links_n;
 	size_t streams_n; /* mcp_stream.c */
 	size_t bodies;
-	struct watch listener; /* mcp_listen.c */
+	struct crowd at_port;
+	struct crowd at_socket; /* of HTTP/1.1 on the socket */
+	struct watch listener;  /* mcp_listen.c */
 	struct timer listen_again;
 	uint16_t port;
 	struct mcp_seen seen[MCP_SEEN]; /* door.c */

@@ -29,6 +29,7 @@ enum phase {
 
 struct mcp_conn {
 	struct gateway *g;
+	struct crowd_seat seat;
 	bool by_token; /* each request says who */
 	struct mcp_who who;
 	enum phase phase;
@@ -84,7 +85,7 @@ conn_close(struct mcp_conn *c)
 		c->g->mcp->conns = c->next;
 	if (c->next != NULL)
 		c->next->prev = c->prev;
-	c->g->mcp->conns_n--;
+	crowd_leave(&c->seat);
 	loop_bury(c->g->loop, c, conn_free);
 }
 
@@ -164,6 +165,8 @@ answered(struct mcp_conn *c)
 {
 	c->exchange = NULL;
 	c->is_deaf = false;
+	if (c->phase == SERVING)
+		crowd_rank(&c->seat, CROWD_IDLE);
 	if (c->closes) {
 		c->phase = CLOSING;
 		set_timer(c, MCP_WRITE_MS);
@@ -295,6 +298,7 @@ head_came(struct mcp_conn *c)
 	if (mcp_refuse(c->g, &c->who, &c->head, &arena, &a)) {
 		refuse(c, &a);
 	} else {
+		crowd_rank(&c->seat, CROWD_IDLE);
 		set_timer(c, MCP_BODY_MS);
 		if (r->expects_continue && h1_go_on(&c->out, &f) == 0)
 			flush(c);
@@ -308,6 +312,7 @@ request_came(struct mcp_conn *c)
 	struct exchange *x;
 
 	c->phase = SERVING;
+	crowd_rank(&c->seat, CROWD_BUSY);
 	loop_timer_clear(&c->timer);
 	x = mcp_begin(c->g, &c->who, &c->head, h1_body(c->h1), &sink, c);
 	if (x != NULL && c->is_gone)
@@ -433,10 +438,10 @@ timed_out(struct timer *t)
 		conn_close(c);
 }
 
-bool
-mcp_conn_is_full(const struct gateway *g)
+static void
+unseat(struct crowd_seat *s)
 {
-	return g->mcp->conns_n + g->mcp->links_n >= MCP_CONNECTIONS;
+	conn_close(CONTAINER_OF(s, struct mcp_conn, seat));
 }
 
 void
@@ -461,7 +466,9 @@ mcp_conn_start(struct gateway *g, int fd, const struct mcp_who *who)
 	if (c->next != NULL)
 		c->next->prev = c;
 	g->mcp->conns = c;
-	g->mcp->conns_n++;
+	c->seat.close = unseat;
+	crowd_join(who == NULL ? &g->mcp->at_port : &g->mcp->at_socket,
+	    &c->seat);
 	set_timer(c, HEAD_MS);
 	if (loop_watch(g->loop, &c->watch, fd, LOOP_IN, &f) == 0)
 		return;

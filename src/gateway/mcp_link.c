@@ -14,6 +14,7 @@
 
 struct mcp_link {
 	struct gateway *g;
+	struct crowd_seat seat;
 	struct first first;
 	struct rpc_link *link;
 	struct mcp_streams streams;
@@ -29,13 +30,13 @@ forget(struct mcp_link *l)
 	struct mcp *m = l->g->mcp;
 
 	loop_timer_clear(&l->idle);
+	crowd_leave(&l->seat);
 	if (l->prev != NULL)
 		l->prev->next = l->next;
 	else
 		m->links = l->next;
 	if (l->next != NULL)
 		l->next->prev = l->prev;
-	m->links_n--;
 	loop_bury(l->g->loop, l, free);
 }
 
@@ -45,6 +46,21 @@ on_down(struct rpc_link *link, void *owner, const struct fault *f)
 	(void)link;
 	(void)f;
 	forget(owner);
+}
+
+/* Another takes its place. */
+static void
+unseat(struct crowd_seat *s)
+{
+	struct mcp_link *l = CONTAINER_OF(s, struct mcp_link, seat);
+
+	crowd_leave(s);
+	if (l->link != NULL) {
+		rpc_link_drop(l->link, NULL);
+		return;
+	}
+	first_drop(&l->first);
+	forget(l);
 }
 
 static const struct rpc_link_events link_events = {
@@ -62,6 +78,8 @@ on_request(void *owner, struct rpc_link *link, struct rpc_stream *s,
 	mcp_stream_open(&l->streams, s, headers, n);
 	if (l->streams.n == 0)
 		l->streams.idle(&l->streams);
+	else if (l->streams.is_proved)
+		crowd_rank(&l->seat, CROWD_BUSY);
 }
 
 static void
@@ -69,6 +87,8 @@ on_idle(struct mcp_streams *s)
 {
 	struct mcp_link *l = CONTAINER_OF(s, struct mcp_link, streams);
 
+	if (s->is_proved)
+		crowd_rank(&l->seat, CROWD_IDLE);
 	loop_timer_set(l->g->loop, &l->idle,
 	    l->is_finishing ? MCP_LINGER_MS : MCP_IDLE_MS);
 }
@@ -138,7 +158,8 @@ mcp_link_start(struct gateway *g, int fd)
 	if (l->next != NULL)
 		l->next->prev = l;
 	m->links = l;
-	m->links_n++;
+	l->seat.close = unseat;
+	crowd_join(&m->at_port, &l->seat);
 	l->first.tell = on_first;
 	first_begin(&l->first, g->loop, fd);
 }

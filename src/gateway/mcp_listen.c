@@ -15,7 +15,7 @@
 enum {
 	PAUSE_MS = 1000,
 	BATCH = 16,
-	BACKLOG = 64,
+	BACKLOG = 1024, /* of clients that come while a tick runs */
 };
 
 #define SETTING "mcp.port"
@@ -100,7 +100,7 @@ on_ready(struct watch *w, unsigned events)
 	for (int i = 0; i < BATCH; i++) {
 		int fd;
 
-		if (mcp_conn_is_full(g)) {
+		if (!crowd_has_room(&m->at_port)) {
 			pause_listening(m, g->loop);
 			return;
 		}

@@ -341,7 +341,9 @@ judge(struct mcp_stream *d)
 	arena_init(&arena, MCP_SMALL);
 	if (mcp_refuse(d->g, &d->who, &d->head, &arena, &a))
 		refuse(d, &a);
-	else if (d->request.expects_continue)
+	else
+		d->of->is_proved = true;
+	if (!d->is_whole && d->request.expects_continue)
 		rpc_stream_go_on(d->stream);
 	arena_release(&arena);
 }

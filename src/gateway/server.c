@@ -31,6 +31,7 @@ enum {
 
 struct client {
 	struct gateway *g;
+	struct crowd_seat seat;
 	struct first first;
 	struct rpc_link *link; /* once it has begun to speak HTTP/2 */
 	struct caller caller;
@@ -140,6 +141,14 @@ take_token(const struct gateway *g, struct span authorization, struct caller *c)
 	(void)text_fmt(c->text, sizeof(c->text), "sandbox:%s", id);
 }
 
+/* It stays from its first request on, if it is one of those we serve. */
+static void
+keep(struct client *client)
+{
+	if (client->caller.who != 0)
+		crowd_rank(&client->seat, CROWD_BUSY);
+}
+
 static void
 on_open(void *owner, struct rpc_link *link, struct rpc_call *c,
     const struct rpc_request *r)
@@ -147,6 +156,7 @@ on_open(void *owner, struct rpc_link *link, struct rpc_call *c,
 	struct client *client = rpc_link_owner(link);
 	struct caller caller = client->caller;
 
+	keep(client);
 	if (r->authorization.len > 0)
 		take_token(owner, r->authorization, &caller);
 	call_open(owner, c, r->path, &caller);
@@ -159,6 +169,7 @@ on_request(void *owner, struct rpc_link *link, struct rpc_stream *s,
 	struct client *client = rpc_link_owner(link);
 
 	(void)owner;
+	keep(client);
 	mcp_stream_open(&client->streams, s, headers, n);
 }
 
@@ -173,7 +184,7 @@ forget(struct client *client)
 		g->clients = client->next;
 	if (client->next != NULL)
 		client->next->prev = client->prev;
-	g->clients_n--;
+	crowd_leave(&client->seat);
 	loop_bury(g->loop, client, free);
 }
 
@@ -183,6 +194,21 @@ on_down(struct rpc_link *link, void *owner, const struct fault *f)
 	(void)link;
 	(void)f;
 	forget(owner);
+}
+
+/* Another takes its place. */
+static void
+unseat(struct crowd_seat *s)
+{
+	struct client *client = CONTAINER_OF(s, struct client, seat);
+
+	crowd_leave(s);
+	if (client->link != NULL) {
+		rpc_link_drop(client->link, NULL);
+		return;
+	}
+	first_drop(&client->first);
+	forget(client);
 }
 
 static const struct rpc_link_events link_events = {
@@ -217,7 +243,8 @@ speak_http2(struct client *client, int fd)
 static void
 speak_http1(struct client *client, int fd)
 {
-	if (client->caller.who == 0 || mcp_conn_is_full(client->g))
+	if (client->caller.who == 0 ||
+	    !crowd_has_room(&client->g->mcp->at_socket))
 		fd_close(&fd);
 	else
 		mcp_conn_start(client->g, fd, &client->who);
@@ -256,7 +283,8 @@ serve(struct gateway *g, int fd)
 	if (g->clients != NULL)
 		g->clients->prev = client;
 	g->clients = client;
-	g->clients_n++;
+	client->seat.close = unseat;
+	crowd_join(&g->crowd, &client->seat);
 	client->first.tell = on_first;
 	first_begin(&client->first, g->loop, fd);
 }
@@ -285,7 +313,7 @@ on_ready(struct watch *w, unsigned events)
 	for (int i = 0; i < BATCH; i++) {
 		int fd;
 
-		if (g->clients_n >= GATEWAY_CLIENTS) {
+		if (!crowd_has_room(&g->crowd)) {
 			pause_listening(g);
 			return;
 		}
@@ -312,6 +340,7 @@ server_open(struct gateway *g, struct fault *f)
 		fd_close(&fd);
 		return -1;
 	}
+	g->crowd.max = GATEWAY_CLIENTS;
 	g->listener.ready = on_ready;
 	g->listen_again.fire = on_again;
 	return loop_watch(g->loop, &g->listener, fd, LOOP_IN, f);

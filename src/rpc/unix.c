@@ -10,7 +10,7 @@
 
 #include "rpc/inner.h"
 
-#define BACKLOG 128
+#define BACKLOG 1024
 
 static int
 address(const char *path, struct sockaddr_un *a, struct fault *f)

@@ -1,0 +1,38 @@
+#!/bin/bash
+# A hostile client against a running gateway (tests/lib/mcp_attack.py): what it
+# sends is refused by name, memory and descriptors stay bounded, and two other
+# callers are answered all the while. 43-attack.sh figures: how long those two
+# waited, instead (make bench-attack). SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/../lib/e2e.sh"
+
+gateway_up
+nacre image import tiny "$(tiny_image)" >/dev/null
+nacre sandbox create --name lead --from tiny --quiet -- sleep 100000 >/dev/null 2>"$work/why" || cat "$work/why"
+is "$(get lead state)" running "a sandbox runs"
+[ "$failures" -eq 0 ] || exit
+url=$(nacre gateway status -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)["mcp"])')
+port=${url##*:} port=${port%%/*}
+bad=$(nacre token create bad --expires 1h 2>/dev/null | tail -n 1)
+good=$(nacre token create good --expires 1h 2>/dev/null | tail -n 1)
+attack=(/usr/bin/python3 "$top/tests/lib/mcp_attack.py" "$NACRE_STATE/gateway.sock" "$port" "$(gateway_pid)" "$bad" "$good")
+if [ "${1-}" = figures ]; then
+	"${attack[@]}" figures
+	exit
+fi
+pid=$(gateway_pid)
+came=1
+while IFS=$'\t' read -r result title; do
+	case $result in
+	ok) ok 0 "$title" ;;
+	'not ok') ok 1 "$title" ;;
+	end) came=0 ;;
+	'#') printf '#   %s\n' "$title" ;;
+	*) printf '#   %s\n' "$result" ;;
+	esac
+done < <("${attack[@]}" 2>&1)
+ok $came "the attack came to its end"
+is "$(gateway_pid)" "$pid" "the gateway is still the same process"
+kill -0 "$pid"
+ok $? "and runs"
+run nacre sandbox exec lead -- echo here
+is "$out" here "a command runs as before"
