@@ -17,7 +17,7 @@ enum {
 	PROOF_TURNS = 8, /* that hold memory at once: policies, a prover; */
 	PROOF_ASKER_TURNS = 4, /* of one asker */
 	PROOF_MOST = 256,      /* and with those that wait for a turn */
-	PROOF_ASKER_MOST = 32,
+	PROOF_ASKER_MOST = 64, /* a tree may be asked for so much at once */
 	PROOF_ASKER = LIMIT_ID + 16,
 };
 
