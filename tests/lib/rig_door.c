@@ -232,9 +232,7 @@ static void
 renew_message(struct rpc_call *c, void *owner, struct span m)
 {
 	nacre_session_v1_Tokens t = nacre_session_v1_Tokens_init_zero;
-	const struct rig_clock *now = rig_clock();
 	struct renewal *r = owner;
-	struct rig_guest *g = r->g;
 	struct fault f = { 0 };
 	struct arena a;
 
@@ -242,10 +240,7 @@ renew_message(struct rpc_call *c, void *owner, struct span m)
 	arena_init(&a, ARENA);
 	if (WIRE_DECODE(nacre_session_v1_Tokens, &t, m, &a, &f) != 0)
 		fail_msg("%s", f.text);
-	assert_true(text_copy(g->gateway, RIG_TOKEN, span_str(t.gateway)));
-	assert_true(text_copy(g->door, RIG_TOKEN, span_str(t.door)));
-	(void)text_fmt(g->bearer, sizeof(g->bearer), "Bearer %s", g->gateway);
-	g->half_life_ms = now->mono_ms + (t.expires_ms - now->wall_ms) / 2;
+	rig_take_tokens(r->g, t.gateway, t.door, t.expires_ms);
 	arena_release(&a);
 }
 
@@ -289,11 +284,14 @@ renew(struct rig_guest *g)
 void
 rig_renew(struct rig *r)
 {
+	const struct rig_clock *now = rig_clock();
+
 	for (size_t i = 0; i < RIG_GUESTS; i++) {
 		struct rig_guest *g = &r->guest[i];
 
 		if (g->is_used && g->is_open &&
-		    rig_clock()->mono_ms >= g->half_life_ms)
+		    (now->mono_ms >= g->half_life.mono_ms ||
+			now->wall_ms >= g->half_life.wall_ms))
 			renew(g);
 	}
 }

@@ -286,3 +286,19 @@ rig_pair_act(struct rig_pair *p, const char *act, int tree,
 		p->m.grant[p->m.tree[tree].grant].state = "revoked";
 	model_sweep(&p->m);
 }
+
+void
+rig_pair_limits(uint64_t *seed, struct rig_limits *l, bool is_whole)
+{
+	static const uint32_t most[3][3] = { { 2, 3, 6 }, { 4, 8, 40 },
+		{ 16, 40, 400 } };
+	const uint32_t *w = most[rig_chance(seed, 3)];
+
+	for (int i = 0; i < 3; i++)
+		l->max[i] = is_whole || rig_chance(seed, 2)
+		    ? (int64_t)rig_chance(seed, w[i] + 1)
+		    : -1;
+	l->life_s = is_whole || rig_chance(seed, 3) == 0
+	    ? 1 + rig_chance(seed, rig_chance(seed, 4) ? 400 : 5)
+	    : 0;
+}

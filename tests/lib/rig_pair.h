@@ -45,6 +45,8 @@ bool rig_pair_agree(const struct rig_pair *p, const struct rig_answer *a,
     const char *model);
 /* Stop, delete or "below": all of it. */
 void rig_pair_cascade(struct rig_pair *p, int from, const char *how);
+/* Small, middling or large, and expiring soon; is_whole: all are given. */
+void rig_pair_limits(uint64_t *seed, struct rig_limits *l, bool is_whole);
 /* A grant was made, changed or revoked: "create", "update", "revoke". */
 void rig_pair_act(struct rig_pair *p, const char *act, int tree,
     const struct rig_limits *l);

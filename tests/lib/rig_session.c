@@ -99,15 +99,24 @@ rig_release(struct rig_guest *g)
 	g->is_asked = false;
 }
 
+void
+rig_take_tokens(struct rig_guest *g, const char *gateway, const char *door,
+    int64_t expires_ms)
+{
+	const struct rig_clock *now = rig_clock();
+	int64_t half_ms = (expires_ms - now->wall_ms) / 2;
+
+	assert_true(text_copy(g->gateway, RIG_TOKEN, span_str(gateway)));
+	assert_true(text_copy(g->door, RIG_TOKEN, span_str(door)));
+	(void)text_fmt(g->bearer, sizeof(g->bearer), "Bearer %s", g->gateway);
+	g->half_life = (struct rig_clock){ now->wall_ms + half_ms,
+		now->mono_ms + half_ms };
+}
+
 static void
 take_tokens(struct rig_guest *g, const nacre_session_v1_Tokens *t)
 {
-	const struct rig_clock *now = rig_clock();
-
-	assert_true(text_copy(g->gateway, RIG_TOKEN, span_str(t->gateway)));
-	assert_true(text_copy(g->door, RIG_TOKEN, span_str(t->door)));
-	(void)text_fmt(g->bearer, sizeof(g->bearer), "Bearer %s", g->gateway);
-	g->half_life_ms = now->mono_ms + (t->expires_ms - now->wall_ms) / 2;
+	rig_take_tokens(g, t->gateway, t->door, t->expires_ms);
 }
 
 static void

@@ -26,6 +26,7 @@ enum {
 
 static struct rig_pair p;
 static uint64_t seed;
+static int64_t furthest_ms; /* that the wall clock was */
 
 static const char *const names[] = { NULL, "a", "bee", "c-3", "worker" };
 static const char *const words[ARGUMENTS] = { "1", "22", "333" };
@@ -50,13 +51,7 @@ is(int b, const char *state)
 	return rig_pair_is(&p, b, state);
 }
 
-static bool
-is_deleted(int b)
-{
-	return is(b, "deleted");
-}
-
-/* One that is there, of some tree; else its root. */
+/* One that is there; else a root. */
 static int
 any_box(void)
 {
@@ -67,7 +62,7 @@ any_box(void)
 		    p.m.boxes - 1 - below(p.m.boxes < 400 ? p.m.boxes : 400);
 
 		if (p.m.box[b].tree == tree &&
-		    (!is_deleted(b) || chance(40) == 0))
+		    (!is(b, "deleted") || chance(40) == 0))
 			return b;
 	}
 	return p.m.tree[tree].root;
@@ -393,20 +388,6 @@ step_lose(int b)
 }
 
 static void
-any_limits(struct rig_limits *l, bool is_whole)
-{
-	static const uint32_t most[3][3] = { { 2, 3, 6 }, { 4, 8, 40 },
-		{ 16, 40, 400 } };
-	const uint32_t *w = most[chance(3)];
-
-	for (int i = 0; i < 3; i++)
-		l->max[i] =
-		    is_whole || chance(2) ? (int64_t)chance(w[i] + 1) : -1;
-	l->life_s =
-	    is_whole || chance(3) == 0 ? 1 + chance(chance(4) ? 400 : 5) : 0;
-}
-
-static void
 step_grant(int b)
 {
 	static const char *const acts[] = { "create", "update", "create",
@@ -423,7 +404,7 @@ step_grant(int b)
 	if (strcmp(act, "revoke") == 0 && chance(3) > 0)
 		return;
 	if (strcmp(act, "revoke") != 0)
-		any_limits(&l, strcmp(act, "create") == 0);
+		rig_pair_limits(&seed, &l, strcmp(act, "create") == 0);
 	if (l.max[0] < 0 && l.max[1] < 0 && l.max[2] < 0 && l.life_s == 0)
 		l.max[2] = 9;
 	want = model_act(&p.m, &c, act, b);
@@ -484,6 +465,8 @@ pass(int64_t ms, int64_t jump)
 {
 	p.m.mono += ms;
 	p.m.wall += ms + jump;
+	if (p.m.wall > furthest_ms)
+		furthest_ms = p.m.wall;
 	rig_pass(&p.r, ms, jump);
 	model_sweep(&p.m);
 }
@@ -497,6 +480,9 @@ pass_time(void)
 	    : how == 2          ? (int64_t)chance(100000)
 				: 0;
 
+	/* A token from further ahead than half a minute is refused. */
+	if (jump < 0 && p.m.wall < furthest_ms)
+		jump = 0;
 	/* A guest that does not come up in time fails; none here is late. */
 	if (ms > 2000)
 		for (int b; (b = any_in_state("starting")) >= 0;) {
@@ -542,13 +528,12 @@ step_any(uint32_t at)
 static void
 step_family(int tree)
 {
+	struct rig_answer a;
 	int n = 0;
 
 	for (int b = 0; b < p.m.boxes; b++)
-		n += p.m.box[b].tree == tree && !is_deleted(b);
+		n += p.m.box[b].tree == tree && !is(b, "deleted");
 	if (n > FAMILY) {
-		struct rig_answer a;
-
 		p.what = "end of a family";
 		rig_call_delete(&p.r, &a, p.box[p.m.tree[tree].root].id);
 		rig_until(&p.r, &a.is_done, "a root's end");
@@ -580,7 +565,7 @@ a_long_walk_has_one_outcome(void **state)
 		    p.step % ALL == 0 ? -1 : p.m.box[p.about].tree);
 		for (int i = 0; i < RIG_PAIR_TREES; i++) {
 			step_family(p.m.box[p.root[i]].tree);
-			if (is_deleted(p.root[i]))
+			if (is(p.root[i], "deleted"))
 				p.root[i] = rig_pair_new_tree(&p);
 		}
 	}
