@@ -309,7 +309,7 @@ broker_open(struct broker *b, struct sandbox *sb, struct fault *f)
 	hasher_init(&b->hasher, sb->loop);
 	lookups_init(&b->lookups, sb->loop, &b->eyes);
 	join_init(b);
-	if (check_sizes(f) != 0)
+	if (lookups_skip_own(&b->lookups, f) != 0 || check_sizes(f) != 0)
 		return -1;
 	if (confine_notify(&b->listener) != 0)
 		return fault_sys(f, "cannot make calls wait");

@@ -153,8 +153,17 @@ struct lookups {
 	struct deferred turn;
 	struct lookup *first;
 	size_t n;
+	/* The executable whose processes do not count; inode 0: none. */
+	dev_t own_device;
+	ino_t own_inode;
 };
 void lookups_init(struct lookups *ls, struct loop *l, const struct eyes *eyes);
+/*
+ * Children of this process do not count until their exec: they were born with
+ * what was open, and the exec or they themselves close it. They are known by
+ * this process's executable, which no agent can reach.
+ */
+int lookups_skip_own(struct lookups *ls, struct fault *f) MUST_CHECK;
 void lookups_release(struct lookups *ls);
 /* done comes once, in a later tick; the lookup is freed after it. NULL: too
  * many at once, or no memory for it. */

@@ -5,6 +5,8 @@
  * to a door only, and a slice a tick. A descriptor on its way in a message is
  * nobody's until it is taken, and is seen at the next lookup.
  */
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -77,6 +79,13 @@ is_socket(const struct lookup *l, int fd)
 	return n > 0 && span_is(span_of(link, (size_t)n), want);
 }
 
+static bool
+is_own(const struct lookups *ls, const struct program *p)
+{
+	return ls->own_inode != 0 && p->inode == ls->own_inode &&
+	    p->device == ls->own_device;
+}
+
 static void
 count_holder(struct lookups *ls, struct lookup *l)
 {
@@ -91,8 +100,10 @@ count_holder(struct lookups *ls, struct lookup *l)
 	h->pid = l->pid;
 	/* One that has ended since holds nothing any more. */
 	if (evidence_program(ls->eyes, l->pid, &l->arena, &h->program, NULL,
-		&f) == 0)
-		l->n++;
+		&f) != 0 ||
+	    is_own(ls, &h->program))
+		return;
+	l->n++;
 }
 
 /* One descriptor, or one step to where there are some. False at the end. */
@@ -165,6 +176,19 @@ lookups_init(struct lookups *ls, struct loop *l, const struct eyes *eyes)
 	*ls = (struct lookups){ .loop = l,
 		.eyes = eyes,
 		.turn = { .run = look } };
+}
+
+int
+lookups_skip_own(struct lookups *ls, struct fault *f)
+{
+	struct stat st;
+	with_fd exe = openat(ls->eyes->proc, "self/exe", O_PATH | O_CLOEXEC);
+
+	if (exe < 0 || fstat(exe, &st) != 0)
+		return fault_sys(f, "cannot look at the own executable");
+	ls->own_device = st.st_dev;
+	ls->own_inode = st.st_ino;
+	return 0;
 }
 
 void

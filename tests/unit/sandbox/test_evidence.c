@@ -564,6 +564,48 @@ all_holders_of_a_socket_are_found(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* A child that has not come to its exec has what its parent had open. */
+static void
+a_child_before_its_exec_does_not_count(void **state)
+{
+	struct lookups all = lookups;
+	struct fault f = { 0 };
+	int out[2];
+	int in[2];
+	int s[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
+	    0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		char c;
+
+		(void)close(in[1]);
+		(void)!write(out[1], "x", 1);
+		(void)!read(in[0], &c, 1);
+		_exit(0);
+	}
+	await(out[0]);
+	(void)close(out[1]);
+	look_for(s[0]);
+	assert_int_equal(found_n, 1);
+	forget();
+	assert_int_equal(lookups_skip_own(&lookups, &f), 0);
+	look_for(s[0]);
+	assert_int_equal(found_n, 0);
+	lookups.own_device = all.own_device;
+	lookups.own_inode = all.own_inode;
+	(void)close(in[0]);
+	(void)close(in[1]);
+	(void)waitpid(pid, NULL, 0);
+	(void)close(s[0]);
+	(void)close(s[1]);
+}
+
 static int thread_socket;
 static int thread_copy;
 
@@ -656,6 +698,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(
 		    ancestors_are_named_nearest_first_and_64_at_most),
 		cmocka_unit_test(all_holders_of_a_socket_are_found),
+		cmocka_unit_test(a_child_before_its_exec_does_not_count),
 		cmocka_unit_test(a_thread_with_descriptors_of_its_own_is_found),
 		cmocka_unit_test(lookups_are_counted),
 	};
