@@ -9,7 +9,7 @@
 #include "gateway/vm.h"
 
 enum {
-	SANDBOXES_MS = 15000,
+	SANDBOXES_MS = 25000, /* a grace, and what ends a machine after it */
 	ANSWERS_MS = 200,
 };
 

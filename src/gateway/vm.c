@@ -21,8 +21,8 @@
 
 enum {
 	LAUNCH_MS = 120000,   /* from assignment to a session that is ready */
-	GRACE_MS = 5000,      /* TERM to KILL of the sandbox's processes */
-	ASKING_MS = 8000,     /* for the supervisor to say so */
+	GRACE_MS = 10000,     /* TERM to KILL of the sandbox's processes */
+	ASKING_MS = 13000,    /* for the supervisor to say so */
 	STOP_GRACE_MS = 1000, /* QMP quit to SIGKILL of the VMM */
 	STOPPING_MS = 6000,   /* for the keeper to be gone */
 };
