@@ -14,6 +14,21 @@ note(struct call *c, const struct store_sandbox *row)
 	(void)text_copy(c->sandbox, sizeof(c->sandbox), span_str(row->name));
 }
 
+/* To a user who is no admin, what another one has is not there. */
+static int
+check_owner(struct call *c, const struct store_sandbox *row, struct fault *f)
+{
+	struct store_lineage l;
+
+	if (!(c->caller.who & CALL_USER) || (c->caller.who & CALL_ADMIN))
+		return 0;
+	if (store_lineage_by_id(c->g->store, row->id, &c->arena, &l, f) < 0)
+		return -1;
+	if (strcmp(l.user, c->caller.text) == 0)
+		return 0;
+	return fault_set(f, FAULT_NOT_FOUND, "sandbox not found");
+}
+
 /* "lead/worker": from a root down. */
 static int
 open_place(struct call *c, const char *name, struct store_sandbox *row,
@@ -39,7 +54,8 @@ open_name(struct call *c, const char *name, struct store_sandbox *row,
 	if (strchr(name, '/') != NULL)
 		return open_place(c, name, row, f);
 	(void)text_copy(c->sandbox, sizeof(c->sandbox), span_str(name));
-	if (store_sandbox_by_name(c->g->store, name, &c->arena, row, f) < 0) {
+	if (store_sandbox_by_name(c->g->store, name, &c->arena, row, f) < 0 ||
+	    check_owner(c, row, f) < 0) {
 		if (f->code == FAULT_NOT_FOUND)
 			c->hint = "'nacre sandbox list' shows them";
 		return -1;
@@ -54,7 +70,8 @@ open_id(struct call *c, const char *id, struct store_sandbox *row,
 {
 	if (id == NULL || *id == '\0')
 		return fault_field(f, "sandbox_id", "sandbox_id is missing");
-	if (store_sandbox_by_id(c->g->store, id, &c->arena, row, f) < 0)
+	if (store_sandbox_by_id(c->g->store, id, &c->arena, row, f) < 0 ||
+	    check_owner(c, row, f) < 0)
 		return -1;
 	note(c, row);
 	return 0;
