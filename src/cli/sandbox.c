@@ -197,6 +197,17 @@ print_timings(const nacre_v1_SandboxDetails *d)
 }
 
 static void
+print_place(const nacre_v1_SandboxDetails *d)
+{
+	char depth[32] = "";
+
+	if (d->has_depth)
+		(void)snprintf(depth, sizeof(depth), " at depth %u", d->depth);
+	(void)printf("place       %s%s below %s, root %s\n", cli_text(d->kind),
+	    depth, d->parent, cli_text(d->root));
+}
+
+static void
 print_details(const nacre_v1_SandboxDetails *d)
 {
 	char when[32];
@@ -205,8 +216,7 @@ print_details(const nacre_v1_SandboxDetails *d)
 	(void)printf("name        %s\n", cli_text(d->name));
 	(void)printf("id          %s\n", cli_text(d->id));
 	if (d->parent && *d->parent)
-		(void)printf("place       %s at depth %u below %s, root %s\n",
-		    cli_text(d->kind), d->depth, d->parent, cli_text(d->root));
+		print_place(d);
 	(void)printf("state       %s%s%s\n", cli_text(d->state),
 	    d->reason && *d->reason ? ": " : "", cli_text(d->reason));
 	if (d->has_exit)
@@ -265,7 +275,6 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 		{ "ready_us", (int64_t)d->ready_us },
 		{ "created_ms", d->created_ms },
 		{ "started_ms", d->started_ms },
-		{ "depth", d->depth },
 		{ "launches", (int64_t)d->launches },
 		{ "policy_generation", (int64_t)d->policy_generation },
 		{ "maximum_generation", (int64_t)d->maximum_generation },
@@ -273,6 +282,10 @@ details_numbers(struct json_out *o, const nacre_v1_SandboxDetails *d)
 	};
 
 	cli_json_numbers(o, numbers, NELEM(numbers));
+	if (d->has_depth) {
+		json_out_key(o, "depth");
+		json_out_int(o, d->depth);
+	}
 	if (d->has_exit) {
 		json_out_key(o, "exit_code");
 		json_out_int(o, d->exit_code);

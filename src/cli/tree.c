@@ -37,7 +37,6 @@ child_json(struct json_out *o, const nacre_v1_Child *s)
 		{ "reason", cli_text(s->reason) },
 	};
 	const struct cli_number_member numbers[] = {
-		{ "depth", s->depth },
 		{ "created_ms", s->created_ms },
 		{ "ended_ms", s->ended_ms },
 	};
@@ -45,6 +44,10 @@ child_json(struct json_out *o, const nacre_v1_Child *s)
 	json_out_object(o);
 	cli_json_texts(o, texts, NELEM(texts));
 	cli_json_numbers(o, numbers, NELEM(numbers));
+	if (s->has_depth) {
+		json_out_key(o, "depth");
+		json_out_int(o, s->depth);
+	}
 	if (s->has_exit) {
 		json_out_key(o, "exit_code");
 		json_out_int(o, s->exit_code);
@@ -305,7 +308,6 @@ lineage_json(struct json_out *o, const nacre_v1_LineageRow *r)
 		{ "why", cli_text(r->why) },
 	};
 	const struct cli_number_member numbers[] = {
-		{ "depth", r->depth },
 		{ "created_ms", r->created_ms },
 		{ "ended_ms", r->ended_ms },
 	};
@@ -313,13 +315,17 @@ lineage_json(struct json_out *o, const nacre_v1_LineageRow *r)
 	json_out_object(o);
 	cli_json_texts(o, texts, NELEM(texts));
 	cli_json_numbers(o, numbers, NELEM(numbers));
+	if (r->has_depth) {
+		json_out_key(o, "depth");
+		json_out_int(o, r->depth);
+	}
 	json_out_end(o);
 }
 
 static void
 lineage_row(struct cli *c, struct cli_table *t, const nacre_v1_LineageRow *r)
 {
-	char depth[16];
+	char depth[16] = "-";
 	char created[32];
 	char ended[32] = "";
 	const char *program = cli_text(r->program);
@@ -327,7 +333,8 @@ lineage_row(struct cli *c, struct cli_table *t, const nacre_v1_LineageRow *r)
 		*program ? program : cli_text(r->user), created, ended,
 		cli_text(r->why), cli_text(r->id) };
 
-	(void)snprintf(depth, sizeof(depth), "%u", r->depth);
+	if (r->has_depth)
+		(void)snprintf(depth, sizeof(depth), "%u", r->depth);
 	time_format(r->created_ms, created);
 	if (r->ended_ms)
 		time_format(r->ended_ms, ended);
@@ -349,6 +356,10 @@ lineage(struct client *cl, const char *name, struct fault *f)
 	if (CLIENT_UNARY(cl, NACRE "GetLineage", nacre_v1_GetLineageRequest, &m,
 		nacre_v1_GetLineageReply, &r, f) != 0)
 		return -1;
+	if (r.is_deleted)
+		(void)fprintf(stderr,
+		    "nacre: no sandbox '%s' is there: the newest deleted one\n",
+		    cli_text(m.id));
 	if (!cl->cli->json) {
 		cli_table_init(&t, heads, NELEM(heads));
 		for (pb_size_t i = 0; i < r.rows_count; i++)

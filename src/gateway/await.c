@@ -49,6 +49,7 @@ describe(const struct store_lineage *l, struct arena *a, nacre_v1_Child *out)
 	    s == STATE_REMOVED ? SPAN_LIT("deleted") : span_str(state_name(s)));
 	out->parent = arena_str(a, span_str(l->parent));
 	out->root = arena_str(a, span_str(l->root));
+	out->has_depth = l->kind == GRANT_AGENT;
 	out->depth = l->depth;
 	out->policy_hash = arena_str(a, span_str(l->policy_hash));
 	out->created_ms = l->created_ms;

@@ -86,6 +86,7 @@ from_lineage(const struct store_lineage *l, struct arena *a,
 {
 	out->parent = arena_str(a, span_str(l->parent));
 	out->root = arena_str(a, span_str(l->root));
+	out->has_depth = l->kind == GRANT_AGENT;
 	out->depth = l->depth;
 	out->kind = arena_str(a,
 	    l->kind == GRANT_TOOL ? SPAN_LIT("tool") : SPAN_LIT("agent"));

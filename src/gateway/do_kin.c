@@ -261,6 +261,7 @@ tell(const struct store_lineage *l, struct arena *a, nacre_v1_LineageRow *out)
 	out->name = arena_str(a, span_str(l->name));
 	out->parent = arena_str(a, span_str(l->parent));
 	out->root = arena_str(a, span_str(l->root));
+	out->has_depth = l->kind == GRANT_AGENT;
 	out->depth = l->depth;
 	out->kind = arena_str(a,
 	    l->kind == GRANT_TOOL ? SPAN_LIT("tool") : SPAN_LIT("agent"));
@@ -295,29 +296,55 @@ add(void *owner, const struct store_lineage *row, struct fault *f)
 	return 0;
 }
 
-/* Also of what is deleted: its rows stay. */
+/* By id: also of what is deleted, for its rows stay. */
+static int
+find_by_id(struct call *c, const char *id, struct store_lineage *l,
+    struct fault *f)
+{
+	if (store_lineage_by_id(c->g->store, id, &c->arena, l, f) < 0)
+		return -1;
+	if ((c->caller.who & CALL_ADMIN) ||
+	    strcmp(l->user, c->caller.text) == 0)
+		return 0;
+	return fault_set(f, FAULT_NOT_FOUND, "sandbox not found");
+}
+
+/* By name, then by that of a root that is deleted. */
+static int
+find_by_name(struct call *c, const char *name, struct store_lineage *l,
+    bool *is_deleted, struct fault *f)
+{
+	const char *user = c->caller.who & CALL_ADMIN ? "" : c->caller.text;
+	struct which *w = make(c);
+	struct fault ignored = { 0 };
+
+	if (which_open(c, name, "id", w, f) == 0) {
+		*l = *w->row;
+		return 0;
+	}
+	if (f->code != FAULT_NOT_FOUND ||
+	    store_lineage_gone(c->g->store, name, user, &c->arena, l,
+		&ignored) < 0)
+		return -1;
+	fault_clear(f);
+	c->hint = NULL;
+	*is_deleted = true;
+	return 0;
+}
+
 int
 do_lineage(struct call *c, struct fault *f)
 {
 	const nacre_v1_GetLineageRequest *ask = c->ask;
 	struct rows to = { .c = c };
-	struct which *w = make(c);
 	struct store_lineage l;
+	int rc;
 
-	if (ask->id != NULL && identity_is_id(span_str(ask->id))) {
-		if (store_lineage_by_id(c->g->store, ask->id, &c->arena, &l,
-			f) < 0)
-			return -1;
-		if (!(c->caller.who & CALL_ADMIN) &&
-		    strcmp(l.user, c->caller.text) != 0)
-			return fault_set(f, FAULT_NOT_FOUND,
-			    "sandbox not found");
-	} else {
-		if (which_open(c, ask->id, "id", w, f) < 0)
-			return -1;
-		l = *w->row;
-	}
-	if (store_lineage_tree(c->g->store, l.root, add, &to, f) < 0)
+	if (ask->id != NULL && identity_is_id(span_str(ask->id)))
+		rc = find_by_id(c, ask->id, &l, f);
+	else
+		rc = find_by_name(c, ask->id, &l, &to.r.is_deleted, f);
+	if (rc < 0 || store_lineage_tree(c->g->store, l.root, add, &to, f) < 0)
 		return -1;
 	return CALL_REPLY(c, nacre_v1_GetLineageReply, &to.r, f);
 }

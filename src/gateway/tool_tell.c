@@ -53,7 +53,7 @@ child_write(const nacre_v1_Child *c, struct json_out *o)
 		.state = c->state != NULL ? c->state : "",
 		.parent = given(c->parent),
 		.root = given(c->root),
-		.depth = (int)c->depth,
+		.depth = c->has_depth ? (int)c->depth : -1,
 		.policy_hash = given(c->policy_hash),
 		.created_ms = c->created_ms > 0 ? c->created_ms : -1,
 		.ended_ms = c->ended_ms > 0 ? c->ended_ms : -1,

@@ -109,14 +109,11 @@ store_lineage_update(struct store *s, const struct store_lineage *row,
 }
 
 static int
-find(struct store *s, enum store_sql which, const char *key, struct arena *a,
+take(struct store *s, sqlite3_stmt *q, struct arena *a,
     struct store_lineage *row, struct fault *f)
 {
-	sqlite3_stmt *q = store_use(s, which);
-	int got;
+	int got = store_step(s, q, "find a lineage", f);
 
-	store_bind_text(q, 1, key);
-	got = store_step(s, q, "find a lineage", f);
 	if (got > 0) {
 		read_row(q, row);
 		row->program = arena_str(a, span_str(row->program));
@@ -125,6 +122,16 @@ find(struct store *s, enum store_sql which, const char *key, struct arena *a,
 	if (got == 0)
 		return fault_set(f, FAULT_NOT_FOUND, "sandbox not found");
 	return got < 0 ? -1 : 0;
+}
+
+static int
+find(struct store *s, enum store_sql which, const char *key, struct arena *a,
+    struct store_lineage *row, struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, which);
+
+	store_bind_text(q, 1, key);
+	return take(s, q, a, row, f);
 }
 
 int
@@ -139,6 +146,17 @@ store_lineage_by_name(struct store *s, const char *name, struct arena *a,
     struct store_lineage *row, struct fault *f)
 {
 	return find(s, STORE_LINEAGE_BY_NAME, name, a, row, f);
+}
+
+int
+store_lineage_gone(struct store *s, const char *name, const char *user,
+    struct arena *a, struct store_lineage *row, struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, STORE_LINEAGE_GONE);
+
+	store_bind_text(q, 1, name);
+	store_bind_text(q, 2, user);
+	return take(s, q, a, row, f);
 }
 
 static int

@@ -152,6 +152,9 @@ int store_lineage_by_id(struct store *s, const char *id, struct arena *a,
 /* By the name that the sandbox has while it is there. */
 int store_lineage_by_name(struct store *s, const char *name, struct arena *a,
     struct store_lineage *row, struct fault *f) MUST_CHECK;
+/* The newest root of that name that is deleted; user empty: whoever's. */
+int store_lineage_gone(struct store *s, const char *name, const char *user,
+    struct arena *a, struct store_lineage *row, struct fault *f) MUST_CHECK;
 /* All of a root's tree, deleted ones too. `each` may not list again. */
 typedef int (*store_lineage_each)(void *owner, const struct store_lineage *row,
     struct fault *f);

@@ -111,6 +111,9 @@ like "$out" '"state":"(reserved|starting)"' "a create that does not wait says ho
 until_is running one lead later state
 ok $? "and it comes to run"
 
+is "$(one lead box depth 2>&1 | tail -n 1) $(nacre sandbox lineage lead | awk '$1 == "box" {print $2}')" "KeyError: 'depth' -" "a tool has no depth"
+like "$(nacre sandbox get "$(one lead box full_name)")" "place +tool below $(get lead id)" "nor does get say one"
+
 # --- the cascade
 nacre sandbox stop "$(one lead worker full_name)" >/dev/null 2>&1
 is "$(one lead worker state) $(one lead leaf state)" "stopped stopped" "stopping a child stops what is below it"
@@ -129,10 +132,25 @@ r = [x["sandbox"].split("-")[0] for x in json.load(sys.stdin)]
 r = [x for x in r if x in ("leaf", "worker", "lead")]
 print(" ".join(r[-3:]))')" "leaf worker lead" "leaves first"
 is "$(nacre sandbox lineage "$id" -o json | python3 -c 'import json,sys; print(all(r["ended_ms"] for r in json.load(sys.stdin)))')" True "its lineage stays"
+is "$(nacre sandbox lineage lead -o json 2>"$work/said" | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["id"])')" "$id" "and is found by its name, the newest of it"
+is "$(cat "$work/said")" "nacre: no sandbox 'lead' is there: the newest deleted one" "which is said"
+run nacre sandbox lineage nobody
+is "$code" 4 "a name that none ever had is not found"
+
+# --- the grace
+nacre sandbox create --quiet --name slow --from tiny --memory 64 -- sh -c 'trap "sleep 6; echo saved >/tmp/saved; exit 0" TERM; touch /tmp/armed; while :; do sleep 1; done' >/dev/null 2>&1
+until_is 0 sh -c 'nacre sandbox exec slow -- test -e /tmp/armed; echo $?'
+nacre sandbox stop slow >/dev/null 2>&1
+nacre sandbox start slow >/dev/null 2>&1
+is "$(nacre sandbox exec slow -- cat /tmp/saved)" saved "a main process that needs its time to end has it"
+nacre sandbox delete slow >/dev/null 2>&1
 
 # --- ends that nobody asked for
+run nacre sandbox lineage lead
+is "$code" 0 "a deleted root's lineage is there until another has its name"
 nacre sandbox create --quiet --name lead --from tiny --memory 64 -- sh -c 'until [ -e /tmp/end ]; do sleep 0.1; done' >/dev/null 2>&1
 nacre grant create lead --max-depth 4 --max-breadth 8 --max-total 100 --program /bin/sh >/dev/null
+is "$(nacre sandbox lineage lead -o json 2>&1 | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["id"])')" "$(get lead id)" "then it is that one's"
 create lead worker >/dev/null 2>&1
 create lead/worker leaf >/dev/null 2>&1
 nacre sandbox exec lead -- touch /tmp/end

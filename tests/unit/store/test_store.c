@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store: rows come back as they went in, ticks are whole, marks go back. */
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -324,6 +325,90 @@ lineage_outlives_its_sandbox(void **state)
 	store_close(s);
 }
 
+/* Names are free again when their sandbox is gone, so the newest counts. */
+static void
+a_deleted_root_is_found_by_its_name(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox row = row_of("a", 1);
+	struct store_lineage first = lineage_of("first", "", "first");
+	struct store_lineage second = lineage_of("second", "", "second");
+	struct store_lineage third = lineage_of("third", "", "third");
+	struct store_lineage below = lineage_of("below", "first", "first");
+	struct store_lineage live = lineage_of(row.id, "", row.id);
+	struct store_lineage *all[] = { &first, &second, &third, &below,
+		&live };
+	struct store_lineage got;
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(all); i++) {
+		assert_true(text_copy(all[i]->name, sizeof(all[i]->name),
+		    SPAN_LIT("lead")));
+		assert_true(text_copy(all[i]->user, sizeof(all[i]->user),
+		    i == 2 ? SPAN_LIT("uid:8") : SPAN_LIT("uid:7")));
+		assert_int_equal(store_lineage_insert(s, all[i], &fault), 0);
+	}
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	assert_int_equal(
+	    store_lineage_gone(s, "lead", "uid:7", &arena, &got, &fault), 0);
+	assert_string_equal(got.id, "second");
+	assert_int_equal(
+	    store_lineage_gone(s, "lead", "", &arena, &got, &fault), 0);
+	assert_string_equal(got.id, "third");
+	assert_int_equal(
+	    store_lineage_gone(s, "lead", "uid:9", &arena, &got, &fault), -1);
+	assert_int_equal(fault.code, FAULT_NOT_FOUND);
+	store_close(s);
+}
+
+/* As the first gateway left it: sandboxes, and no trees. */
+static void
+an_older_store_is_brought_to_this_form(void **state)
+{
+	struct store *s = open_store();
+	struct store_sandbox a = row_of("a", 2);
+	struct store_sandbox b = row_of("b", 1);
+	struct store_sandbox row;
+	struct store_lineage got;
+	struct store_grant none;
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(store_sandbox_insert(s, &a, &fault), 0);
+	assert_int_equal(store_sandbox_insert(s, &b, &fault), 0);
+	assert_int_equal(store_commit(s, &fault), 0);
+	store_close(s);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+	    sqlite3_exec(db,
+		"DROP TABLE lineage; DROP TABLE grants; DROP TABLE requests;"
+		"DROP TABLE checkpoints; DROP TABLE tokens;"
+		"PRAGMA user_version = 1",
+		NULL, NULL, NULL),
+	    SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	/* Twice: what is brought up once stays as it is. */
+	for (int i = 0; i < 2; i++) {
+		s = open_store();
+		assert_int_equal(
+		    store_sandbox_by_name(s, "a", &arena, &row, &fault), 0);
+		assert_string_equal(row.id, a.id);
+		assert_int_equal(
+		    store_lineage_by_name(s, "b", &arena, &got, &fault), 0);
+		assert_string_equal(got.id, b.id);
+		assert_string_equal(got.root, b.id);
+		assert_string_equal(got.parent, "");
+		assert_int_equal(got.depth, 0);
+		assert_true(got.began && got.is_there && !got.counted);
+		fault_clear(&fault);
+		assert_int_equal(
+		    store_grant_newest(s, a.id, &arena, &none, &fault), -1);
+		assert_int_equal(fault.code, FAULT_NOT_FOUND);
+		fault_clear(&fault);
+		store_close(s);
+	}
+}
+
 static int
 note_grant(void *owner, uint64_t place, const struct store_grant *row,
     struct fault *f)
@@ -417,6 +502,10 @@ main(void)
 		    a_file_that_is_no_store_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lineage_outlives_its_sandbox,
 		    set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_deleted_root_is_found_by_its_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    an_older_store_is_brought_to_this_form, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_newest_grant_counts, set_up,
 		    tear_down),
 		cmocka_unit_test_setup_teardown(
