@@ -69,6 +69,18 @@ is "$(of j | head -n 1)" 'out 1\x0a' "a client that leaves takes its shell along
 is "$(of k | head -n 1) $(of l | head -n 1)" 'out 45000\x0a out 1024\x0a1048576\x0a' "descriptors: 1024, and as many as a program asks for that has the memory"
 is "$(of m | head -n 1)$(of o | head -n 1)" 'out served\x0d\x0aout too\x0a' "while 45000 are held, execs are served"
 
+# --- the next exec's process waits within the agent's reach, with its rights
+guest - 128 <<END
+launch tmpfs dir=/tmp ro=/ -- sleep 1000
+wait ready
+exec a -- sh -c 'while :; do for p in /proc/[0-9]*; do [ \$p = /proc/1 ] || [ "\$(cat \$p/comm 2>/dev/null)" != sandbox ] || break 2; done; done; cat \$p/maps \$p/environ \$p/mem 2>&1 >/dev/null | grep -c "ermission denied"; kill -STOP \${p#/proc/} && echo stopped'
+wait a
+exec b -- echo goes on
+wait b
+END
+is "$(of a | head -n 1)" 'out 3\x0astopped\x0a' "the agent can stop it, but not look into it"
+is "$(of b | head -n 1)" 'out goes on\x0a' "and the next exec goes on in it"
+
 # --- much output and nobody who reads it
 guest - 192 <<END
 launch tmpfs dir=/tmp ro=/ -- sleep 1000

@@ -159,6 +159,29 @@ arena_memory_is_zeroed_aligned_and_capped(void **state)
 }
 
 static void
+arena_memory_that_comes_again_is_zeroed(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		struct arena a[6]; /* more than are kept */
+
+		for (size_t k = 0; k < NELEM(a); k++) {
+			size_t n = 1000 + 11000 * k;
+			uint8_t *p;
+
+			arena_init(&a[k], 100000);
+			p = arena_get(&a[k], n);
+			assert_non_null(p);
+			for (size_t i = 0; i < n; i++)
+				assert_int_equal(p[i], 0);
+			memset(p, 0xff, n);
+		}
+		for (size_t k = 0; k < NELEM(a); k++)
+			arena_release(&a[k]);
+	}
+}
+
+static void
 arena_text_ends_in_nul(void **state)
 {
 	struct arena a;
@@ -222,6 +245,7 @@ main(void)
 		cmocka_unit_test(formatted_text_is_whole_or_absent),
 		cmocka_unit_test(a_written_window_is_kept),
 		cmocka_unit_test(arena_memory_is_zeroed_aligned_and_capped),
+		cmocka_unit_test(arena_memory_that_comes_again_is_zeroed),
 		cmocka_unit_test(arena_text_ends_in_nul),
 		cmocka_unit_test(secrets_are_wiped_and_compared),
 		cmocka_unit_test(small_allocations_are_zeroed),
