@@ -108,7 +108,9 @@ told = no_create(Code.ALREADY_EXISTS, "ALREADY_EXISTS", "so is a name that is ta
 test(told and told.name == "worker", "with the name", told)
 told = no_create(Code.INTERNAL, "START_FAILED", "so is a start that failed", name="fail", parent="lead", command=["/bin/nope"])
 test(told and told.stage and told.reason, "with stage and reason", told)
-test(grant().total.used == 1, "which was not charged", grant())
+told = no_create(Code.INVALID_ARGUMENT, "POLICY_INVALID", "so is a policy that is none", name="odd", parent="lead", command=["true"], policy="nope: 1\n")
+test(told and (told.field or told.place), "with what is wrong in it", told)
+test(grant().total.used == 1, "none of them was charged", grant())
 
 # --- cancelled before it runs
 pending = channel.unary_unary(NACRE + "CreateChildSandbox", request_serializer=lambda m: m.SerializeToString(),
@@ -133,6 +135,9 @@ page = call("ListChildren", nacre.ListChildrenRequest(parent="lead", limit=2), n
 rest = call("ListChildren", nacre.ListChildrenRequest(parent="lead", limit=200, cursor=page.next_cursor), nacre.ListChildrenReply)
 test(len(page.sandboxes) == 2 and page.next_cursor and not rest.next_cursor, "children come in pages", page)
 test(len({c.id for c in list(page.sandboxes) + list(rest.sandboxes)}) == len(children()), "without gap or repeat")
+call("StopChild", nacre.StopChildRequest(id="lead/p0"), nacre.ChildReply)
+told = no_file(Code.FAILED_PRECONDITION, "NOT_READY", "a stopped child has no files to give", "lead/p0", "/tmp/done")
+test(told and told.state == "stopped", "with its state", told)
 gone = call("DeleteChild", nacre.DeleteChildRequest(id="lead"), nacre.DeleteChildReply)
 test(gone.deleted[-1] == lead.id and worker.id in gone.deleted and len(gone.deleted) >= 5, "a delete tells all that went, the parent last", gone)
 refused(Code.NOT_FOUND, "NOT_FOUND", "GetChild", nacre.GetChildRequest(id="lead"), nacre.ChildReply, "and it is not found any more")
