@@ -9,14 +9,14 @@
 
 /* Not where use after release is looked for. */
 #if defined(__SANITIZE_ADDRESS__)
-#define KEEPS_SPARES false
+# define KEEPS_SPARES false
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define KEEPS_SPARES false
-#endif
+# if __has_feature(address_sanitizer)
+#  define KEEPS_SPARES false
+# endif
 #endif
 #ifndef KEEPS_SPARES
-#define KEEPS_SPARES true
+# define KEEPS_SPARES true
 #endif
 
 enum {

@@ -15,7 +15,7 @@
 #include "sandbox/inner.h"
 
 enum {
-	LOOK_MS = 10, /* longer than most commands take */
+	LOOK_MS = 10,       /* longer than most commands take */
 	SPARE_BUSY_MS = 20, /* the next spare, while this one runs */
 	SPARE_IDLE_MS = 2   /* and when it has ended and been told */
 };
