@@ -16,6 +16,7 @@
 #   make bench SECTIONS="exec list"   all of tests/bench/run, or some sections
 #   make bench-mcp                    MCP beside the official SDK's server
 #   make bench-grants                 creates, refusals, the door's reads
+#   make bench-attack                 what others wait while one attacks
 #   make bench-soak SOAK_SECONDS=120 SOAK_EXECS=10000
 # A unit test is linked with its room and what src/FLOORS puts below it. Tests
 # in property/, fault/ and fuzz/ name their rooms in the first line, like
@@ -283,6 +284,8 @@ bench-grants: all e2e-programs
 	$(Q)$(test_env) tests/bench/grants
 bench-mcp: all e2e-programs $(B)/bench/nacre-gateway $(B)/bench/load
 	$(Q)$(test_env) tests/bench/mcp/run
+bench-attack: all e2e-programs
+	$(Q)$(test_env) bash tests/e2e/43-attack.sh figures
 bench-soak: all e2e-programs
 	$(Q)$(test_env) SOAK_SECONDS=$(SOAK_SECONDS) tests/bench/soak
 	$(Q)$(test_env) EXECS=$(SOAK_EXECS) tools/run-tests tests/e2e/69-leak.sh
@@ -329,6 +332,6 @@ clean:
 .DELETE_ON_ERROR:
 force:
 .SECONDARY:
-.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots test-execs test-files-big fuzz cov analyze demo bench bench-grants bench-mcp bench-soak bench-build reproduce deps-archive check-offline \
+.PHONY: force all e2e-programs deps kernel test test-z3 test-mutants bench-prover check check-vm test-boots test-execs test-files-big fuzz cov analyze demo bench bench-grants bench-mcp bench-attack bench-soak bench-build reproduce deps-archive check-offline \
 	room lint floors roles sizes headers lint-clang format tidy cppcheck clean host-setup host-programs asan-programs test-programs fuzz-programs asan-bins fuzz-bins
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
