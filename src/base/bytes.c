@@ -22,7 +22,8 @@
 enum {
 	BUF_FIRST = 512,
 	ARENA_BLOCK = 8192,
-	SPARES = 4,        /* blocks kept */
+	SPARES = 4,        /* blocks kept, unless more are asked for */
+	SPARES_MOST = 64,  /* may be */
 	SPARE_MAX = 65536, /* bytes of one */
 	ARENA_ALIGN = 16,
 };
@@ -209,18 +210,26 @@ buf_fmt(struct buf *b, const char *fmt, ...)
  * library would have the kernel unmap them and map new ones, page by page,
  * which in a guest is a good part of the time that a message takes.
  */
-static struct arena_block *spares[SPARES];
+static struct arena_block *spares[SPARES_MOST];
+static size_t spares_n;
+static size_t spares_most = SPARES;
+
+void
+arena_keep(size_t blocks)
+{
+	spares_most = blocks < SPARES_MOST ? blocks : SPARES_MOST;
+}
 
 static struct arena_block *
 block_new(size_t size)
 {
 	struct arena_block *b;
 
-	for (size_t i = 0; i < SPARES; i++) {
-		b = spares[i];
-		if (!b || b->size < size)
+	for (size_t i = spares_n; i > 0; i--) {
+		b = spares[i - 1];
+		if (b->size < size)
 			continue;
-		spares[i] = NULL;
+		spares[i - 1] = spares[--spares_n];
 		return b;
 	}
 	b = must_alloc(sizeof(*b) + size);
@@ -231,12 +240,10 @@ block_new(size_t size)
 static void
 block_free(struct arena_block *b)
 {
-	for (size_t i = 0; KEEPS_SPARES && i < SPARES; i++) {
-		if (spares[i] || b->size > SPARE_MAX)
-			continue;
+	if (KEEPS_SPARES && spares_n < spares_most && b->size <= SPARE_MAX) {
 		secret_wipe(b->data, b->used);
 		b->used = 0;
-		spares[i] = b;
+		spares[spares_n++] = b;
 		return;
 	}
 	free(b);

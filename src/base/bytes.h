@@ -74,6 +74,9 @@ struct span arena_dup(struct arena *a, struct span s);
 char *arena_fmt(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void arena_release(struct arena *a); /* frees all; usable again, same cap */
+/* How many blocks of arenas that were released the process keeps for the next
+ * ones, instead of giving them back to the system: 4, at most 64. */
+void arena_keep(size_t blocks);
 
 /* Small fixed allocations: zeroed, abort when memory is out. */
 void *must_alloc(size_t n);

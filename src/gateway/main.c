@@ -46,6 +46,7 @@ enum {
 	GUEST_MAX = 8 << 20,
 	FILES = 4096,
 	SLOW_TICK_US = 20000, /* told in the log */
+	ARENAS = 64,          /* blocks of memory kept for the next calls */
 };
 
 struct options {
@@ -348,6 +349,7 @@ main(int argc, char **argv)
 	struct fault f = { 0 };
 
 	fd_standard();
+	arena_keep(ARENAS);
 	log_start("gateway", LOG_INFO);
 	if (parse_options(argc, argv, &o, &f) < 0 || lock_down(&f) < 0 ||
 	    open_gateway(g, &o, &f) < 0) {
