@@ -227,16 +227,20 @@ struct kill {
 	const char *where;
 	enum by by;
 	const char *point;
+	bool stays; /* the next gateway is killed there too */
+	bool never; /* the child never was */
 };
 
 static const struct kill kills[] = {
-	{ "between reserve and commit", AT_POINT, "before_commit" },
-	{ "between commit and answer", AT_POINT, "after_reserve" },
-	{ "in its turn", AT_POINT, "after_leave" },
-	{ "between commit and start", AT_POINT, "after_row" },
-	{ "with its keeper", AT_POINT, "after_keeper" },
-	{ "between start and first instruction", AT_LAUNCH, NULL },
-	{ "between first instruction and answer", AT_READY, NULL },
+	{ "between reserve and commit", AT_POINT, "before_commit", true, true },
+	{ "between commit and answer", AT_POINT, "after_reserve", true, false },
+	{ "in its turn", AT_POINT, "after_leave", false, false },
+	{ "between commit and start", AT_POINT, "after_row", false, false },
+	{ "with its keeper", AT_POINT, "after_keeper", false, false },
+	{ "between start and first instruction", AT_LAUNCH, NULL, false,
+	    false },
+	{ "between first instruction and answer", AT_READY, NULL, false,
+	    false },
 };
 
 static struct {
@@ -358,8 +362,11 @@ round_of(const struct kill *k)
 	rig_call_child(&r, &a, &c);
 	until_killed(k, &a);
 	rig_answer_release(&a);
-	rig_start(&r, NULL);
-	settle(&c, chance(4) == 0);
+	rig_start(&r, k->stays ? k->point : NULL);
+	if (k->never)
+		return;
+	/* One that failed is asked for anew, and that is a reserve. */
+	settle(&c, !k->stays && chance(4) == 0);
 	tree.there++;
 	tree.total++;
 }
@@ -387,13 +394,25 @@ killed_at(const struct kill *k)
 {
 	size_t rounds = rig_number("NACRE_STORM_ROUNDS", ROUNDS);
 
-	for (size_t i = 0; i < rounds; i++) {
+	if (k->stays) {
 		rig_kill(&r);
-		rig_start(&r, k->by == AT_POINT ? k->point : NULL);
+		rig_start(&r, k->point);
+	} else if (k->by == AT_POINT) {
+		rounds = (rounds + 4) / 5; /* each takes two gateways */
+	}
+	for (size_t i = 0; i < rounds; i++) {
+		if (k->by == AT_POINT && !k->stays) {
+			rig_kill(&r);
+			rig_start(&r, k->point);
+		}
 		round_of(k);
 		check(k->where);
 		if (tree.there > CROWD)
 			thin();
+	}
+	if (k->stays) {
+		rig_kill(&r);
+		rig_start(&r, NULL);
 	}
 }
 
