@@ -102,6 +102,13 @@ is_choked(const struct mcp_conn *c)
 	return c->phase == READING && c->out.len > 0;
 }
 
+/* Requests that came behind one another have their turns first. */
+static bool
+is_full(const struct mcp_conn *c)
+{
+	return c->phase == READING && c->in.len > READ;
+}
+
 static void
 want(struct mcp_conn *c)
 {
@@ -109,7 +116,7 @@ want(struct mcp_conn *c)
 
 	if (c->is_gone)
 		return;
-	if (!c->is_deaf && !is_choked(c))
+	if (!c->is_deaf && !is_choked(c) && !is_full(c))
 		events |= LOOP_IN;
 	loop_rewatch(&c->watch, events);
 }
@@ -344,14 +351,15 @@ conn_step(struct mcp_conn *c)
 		enum h1_progress p = h1_feed(c->h1, buf_span(&c->in), &used);
 
 		buf_eat(&c->in, used);
-		if (p == H1_MORE)
-			break;
 		if (p == H1_HEAD)
 			head_came(c);
+		else if (p == H1_FAILED)
+			malformed(c);
 		else if (p == H1_DONE)
 			request_came(c);
-		else
-			malformed(c);
+		/* One request a tick: what is behind it waits for others. */
+		if (p != H1_HEAD)
+			break;
 	}
 	want(c);
 }

@@ -7,11 +7,13 @@ import ctypes
 import json
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import socket
 import struct
 import sys
+import threading
 import time
 
 place, port, pid, token, other = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
@@ -378,6 +380,22 @@ def unread():
     return held
 
 
+def pipelined(n=600):
+    """One behind the other, read as they come: each is answered in its turn."""
+    with dial() as s:
+        raw = b"".join(request(modern("server/discover").replace(b'"id": 1', b'"id": %d' % i), rpc="server/discover") for i in range(n))
+        sender = threading.Thread(target=s.sendall, args=(raw,))
+        sender.start()
+        got, ids = b"", []
+        while len(ids) < n and (part := s.recv(65536)):
+            got += part
+            found = re.findall(rb'"jsonrpc":"2.0","id":(\d+)', got)
+            ids += [int(i) for i in found]
+            got = got[-40:] if not found else got[got.rindex(b'"jsonrpc":"2.0","id":' + found[-1]) + 22:]
+        sender.join()
+    check(ids == list(range(n)), f"{n} requests at once are answered in order", ids[-3:])
+
+
 # --- what is malformed
 def header_bombs():
     cases = {
@@ -441,7 +459,8 @@ session = initialize()
 for title, run in {
     "sessions": sessions, "DNS rebinding": rebinding, "big bodies": big_bodies, "slow head": lambda: slow("head"), "slow body": lambda: slow("body"),
     "dripped requests": lambda: drip, "1000 sockets": lambda: sockets(False), "1000 unix sockets": lambda: sockets(True), "churn": lambda: churn,
-    "half-closed streams": half_closed, "a storm of resets": lambda: resets, "answers that nobody reads": unread, "header bombs": header_bombs,
+    "half-closed streams": half_closed, "a storm of resets": lambda: resets, "answers that nobody reads": unread,
+    "pipelined requests": pipelined, "header bombs": header_bombs,
     "JSON bombs": json_bombs,
 }.items():
     attack(title, run)
