@@ -180,7 +180,7 @@ crash() {
 }
 gateway_alive() { kill -0 "$(gateway_pid)" 2>/dev/null && echo yes; }
 n=0
-for point in after_reserve after_leave after_row after_keeper after_session after_first_instruction; do
+for point in before_commit after_reserve after_leave after_row after_keeper after_session after_first_instruction; do
 	n=$((n + 1))
 	crash $point nacre sandbox create --quiet --parent lead --name "k$n" --request-id "k-$n" -- sleep 1000
 	nacre sandbox create --quiet --parent lead --name "k$n" --request-id "k-$n" -- sleep 1000 >/dev/null 2>&1
