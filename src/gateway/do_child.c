@@ -45,6 +45,28 @@ note_ask(struct call *c, const struct grant_create *ask)
 		    ask->request_id);
 }
 
+static struct grant_child
+place_of(const struct child_create *k)
+{
+	return (struct grant_child){
+		.parent = k->parent.node,
+		.kind = k->ask.kind,
+		.providers = k->ask.providers,
+		.providers_n = k->ask.providers_n,
+	};
+}
+
+static int
+may_create(struct call *c, const struct child_create *k, struct fault *f)
+{
+	const struct grant_child place = place_of(k);
+	struct grant_refusal r;
+
+	if (grant_may_create(&k->parent.ask, &place, &r) < 0)
+		return refuse(c, &r, f);
+	return 0;
+}
+
 int
 do_child_decide(struct call *c, struct fault *f)
 {
@@ -64,6 +86,9 @@ do_child_decide(struct call *c, struct fault *f)
 		return do_root_decide(c, k, f);
 	if (!is_sandbox(c) &&
 	    which_open(c, ask->parent, "parent", &k->parent, f) < 0)
+		return -1;
+	/* What is sent once and what the grant refuses waits for no turn. */
+	if (!k->ask.has_request_id && may_create(c, k, f) < 0)
 		return -1;
 	return judge_turn(c, &k->judgement, child_turn, f);
 }
@@ -136,17 +161,6 @@ child_digest(struct child_create *k)
 
 /* --- judged */
 
-static struct grant_child
-place_of(const struct child_create *k)
-{
-	return (struct grant_child){
-		.parent = k->parent.node,
-		.kind = k->ask.kind,
-		.providers = k->ask.providers,
-		.providers_n = k->ask.providers_n,
-	};
-}
-
 static int
 generations(struct call *c, const struct child_create *k,
     struct grant_generations *out, struct fault *f)
@@ -218,8 +232,6 @@ static int
 child_turn(struct call *c, struct fault *f)
 {
 	struct child_create *k = c->work;
-	struct grant_child place;
-	struct grant_refusal r;
 
 	if (which_again(c, &k->parent, f) < 0 || child_policy(c, k, f) < 0)
 		return -1;
@@ -228,9 +240,8 @@ child_turn(struct call *c, struct fault *f)
 		return -1;
 	if (k->is_repeat)
 		return 0;
-	place = place_of(k);
-	if (grant_may_create(&k->parent.ask, &place, &r) < 0)
-		return refuse(c, &r, f);
+	if (may_create(c, k, f) < 0)
+		return -1;
 	if (k->unread.code != FAULT_NONE) {
 		*f = k->unread;
 		return -1;
