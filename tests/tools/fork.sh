@@ -13,7 +13,7 @@ fi
 # leans OBJECT: SECTION SYMBOL of each thing that its functions refer to.
 leans() {
 	objdump -r "$1" | awk '/^RELOCATION/ { s = $4 } /^[0-9a-f]+ R_/ { print s, $3 }' |
-		sed -nE 's/^\[\.text\.(unlikely\.)?([a-z_]+)[^ ]* (\.text\.)?([.a-zA-Z_]+).*/\2 \4/p' | sort -u
+		sed -nE 's/^\[\.text\.(unlikely\.)?([a-z_]+)[^ ]* (\.text\.)?([.a-zA-Z_0-9]+).*/\2 \4/p' | sort -u
 }
 # child_start is the parent's; all else in that file is the child's.
 own=$(leans "$objects/sandbox/child.o" | grep -v '^child_start ')
