@@ -14,7 +14,7 @@ npm_fetch() {
 		--fetch-retries=1 --loglevel=error >"$2/log" 2>&1; then
 		cat "$2/log" >&2
 		why='the npm registry cannot be reached'
-		! grep -q EINTEGRITY "$2/log" || return 2
+		! grep -qE 'EINTEGRITY|EUSAGE' "$2/log" || return 2
 		return 1
 	fi
 	cp "$1/package-lock.json" "$2/.done"
