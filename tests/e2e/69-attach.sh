@@ -48,7 +48,7 @@ nacre sandbox delete b >/dev/null
 # --- a terminal: input, size, detach, attach again
 nacre sandbox create --name t --from tiny --tty -- sh -c 'stty -echo; while read -r line; do [ "$line" = bye ] && exit 4; echo "got $line $(stty size)"; done' >/dev/null
 cat >"$work/terminal.py" <<'PY'
-import fcntl, os, pty, select, struct, sys, termios
+import fcntl, os, pty, select, signal, struct, sys, termios
 # argv: cols rows, then pairs: text to send, text to wait for
 pid, fd = pty.fork()
 if pid == 0:
@@ -70,6 +70,7 @@ def until(text):
     found = text in seen
     seen = seen[seen.find(text) + len(text):] if found else b""
     return found
+signal.alarm(300)
 # Its own echo is off once it is attached.
 while termios.tcgetattr(fd)[3] & termios.ECHO:
     select.select([], [], [], 0.02)
@@ -87,13 +88,14 @@ nacre sandbox delete t >/dev/null
 
 # --- a shell of one's own beside the main process
 nacre sandbox create --name t --from tiny -- sleep 100000 >/dev/null
-out=$(VERB=connect python3 "$work/terminal.py" 100 40 'stty size\n' '40 100' \
-	'sh -c "echo run\\$((40+2)); exec sleep 1000"\n' run42 '\x03' '^C' 'echo st$?\n' st130 \
-	'sh -c "echo run\\$((50+2)); exec cat"\n' run52 'up\n' $'up\r\nup' '\x1a' Stopped \
-	'kill -9 %1; wait; echo gone$((60+2))\n' gone62 'exit 5\n' '' 2>&1)
-is "$? $out" "5 $(printf 'yes\n%.0s' {1..9})" "connect gives a shell: size, interrupt, jobs, its exit code"
-out=$(VERB=connect python3 "$work/terminal.py" 100 40 'sh -c "echo run\\$((40+2)); exec sleep 5000"\n' run42 '\x10\x11' 'the shell was ended')
-is "$? $out" $'0 yes\nyes' "Ctrl-P Ctrl-Q leaves it"
+# Each line is typed at a prompt: the shell flushes what comes before it.
+out=$(VERB=connect python3 "$work/terminal.py" 100 40 '' '$ ' 'stty size\n' '40 100' \
+	'' '$ ' 'sh -c "echo run\\$((40+2)); exec sleep 1000"\n' run42 '\x03' '^C' '' '$ ' 'echo st$?\n' st130 \
+	'' '$ ' 'sh -c "echo run\\$((50+2)); exec cat"\n' run52 'up\n' $'up\r\nup' '\x1a' Stopped \
+	'' '$ ' 'exec sh -c "exit 5"\n' '' 2>&1)
+is "$? $out" "5 $(printf 'yes\n%.0s' {1..13})" "connect gives a shell: size, interrupt, jobs, its exit code"
+out=$(VERB=connect python3 "$work/terminal.py" 100 40 '' '$ ' 'sh -c "echo run\\$((40+2)); exec sleep 5000"\n' run42 '\x10\x11' 'the shell was ended')
+is "$? $out" $'0 yes\nyes\nyes' "Ctrl-P Ctrl-Q leaves it"
 until_is 0 nacre sandbox exec t -- sh -c 'ps | grep -c "[5]000"'
 is $? 0 "and what it ran is gone"
 
