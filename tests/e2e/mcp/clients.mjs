@@ -1,6 +1,7 @@
 // A client that others wrote does what an agent does, against a gateway:
 // clients.mjs URL SDKS CLIENTS HOME PARENT NAME, with the token in $TOKEN.
 // NAME is of peers.mjs; PARENT has a grant. TAP out.
+import { setTimeout } from 'node:timers/promises';
 import { inspect, open, Refused } from './peers.mjs';
 
 const [, , url, sdks, clients, home, parent, name] = process.argv;
@@ -40,9 +41,17 @@ async function runs() {
 	if (r.exit_code !== 0) throw new Error(JSON.stringify(r));
 	return /^sleep 1000$/m.test(r.stdout);
 }
+// Who asks too often is told when to ask again.
 async function until(test) {
 	const end = Date.now() + 30000;
-	while (Date.now() < end) if (await test()) return true;
+	while (Date.now() < end) {
+		try {
+			if (await test()) return true;
+		} catch (e) {
+			if (!(e instanceof Refused) || e.why.code !== 'RATE_LIMITED') throw e;
+			await setTimeout(e.why.retry_after_ms);
+		}
+	}
 	return 'not in 30 s';
 }
 
