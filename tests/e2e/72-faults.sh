@@ -38,7 +38,8 @@ for victim in keeper vmm; do
 	wait $client
 	is $? 125 "$victim dies during an exec: the client ends with 125"
 	like "$(tail -n 1 "$work/during")" '^nacre: .' "$victim dies during an exec: and is told"
-	is "$(settled v)" stopped "$victim dies during an exec: the sandbox is stopped"
+	until_is stopped get v state
+	is $? 0 "$victim dies during an exec: the sandbox is stopped"
 	run nacre sandbox exec v -- true
 	like "$code $out" '^125 .*not (ready|running)' "$victim dies during an exec: no other one is taken"
 

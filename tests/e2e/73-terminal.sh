@@ -78,11 +78,13 @@ keys C-c
 type_line 'echo end $?'
 shows 'end 130'
 ok $? "fg brings it back to where Ctrl-C reaches it"
-type_line 'clear; read -r line; echo "<$line>"'
+type_line 'clear; echo be"gin"; read -r line; echo "<$line>"'
+shows begin
 keys x y BSpace z Enter
 shows '<xz>'
 ok $? "a line can be edited while it is read"
-type_line 'clear; cat; echo cat ended'
+type_line 'clear; echo be"gin"; cat; echo cat en"d"ed'
+shows begin
 keys -l 'to cat'
 keys Enter C-d
 shows 'cat ended'
