@@ -232,9 +232,11 @@ tell(struct top *t)
 		if (!t->seen[i].is_agent)
 			continue;
 		rows[n] = t->seen[i].row;
-		rows[n++].parent = inner_of(t, t->seen[i].parent);
+		rows[n++].parent = t->seen[i].parent;
 	}
 	qsort(rows, n, sizeof(*rows), by_time);
+	for (size_t i = 0; i < n && i < TOP_ROWS; i++)
+		rows[i].parent = inner_of(t, rows[i].parent);
 	up.which_kind = nacre_session_v1_AttachUp_processes_tag;
 	all->cpu_us = number_of("cpu.stat", "usage_usec ");
 	all->memory_bytes = number_of("memory.current", "");
