@@ -24,7 +24,7 @@ cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
 cp -r "$npm/node_modules" "$root/opt/sdk/node_modules"
 rm -rf "$root"/opt/sdk/node_modules/{.bin,conformance-next,@modelcontextprotocol/conformance}
 cp "$npm/package.json" "$root/opt/sdk/"
-cp "$top/tests/e2e/mcp/tools.mjs" "$root/opt/"
+cp "$top/tests/e2e/mcp/tools.mjs" "$top/tests/e2e/mcp/tap.mjs" "$root/opt/"
 cat >"$work/policy.yaml" <<'END'
 version: 1
 filesystem_policy: {include_workdir: true, read_only: [/bin, /usr, /lib, /lib64, /opt, /etc, /proc], read_write: [/tmp]}

@@ -3,28 +3,14 @@
 // NAME is of peers.mjs; PARENT has a grant. TAP out.
 import { setTimeout } from 'node:timers/promises';
 import { inspect, open, Refused } from './peers.mjs';
+import { tap } from './tap.mjs';
 
 const [, , url, sdks, clients, home, parent, name] = process.argv;
 const where = { url, sdks, clients, home, headers: { Authorization: `Bearer ${process.env.TOKEN}` } };
 const child = name.slice(0, 13);
 const id = `${parent}/${child}`;
 const wide = { version: 1, network_policies: { a: { endpoints: [{ host: 'api.test', port: 443 }], binaries: [{ path: '/bin/x' }] } } };
-let count = 0;
-let failed = 0;
-
-async function ok(title, test) {
-	let why;
-	try {
-		const r = await test();
-		why = r === true ? undefined : JSON.stringify(r) ?? 'nothing';
-	} catch (e) {
-		why = e.stack;
-	}
-	count++;
-	if (why !== undefined) failed++;
-	console.log(`${why === undefined ? 'ok' : 'not ok'} ${count} - ${name}: ${title}`);
-	if (why !== undefined) console.log(`# ${why}`.replaceAll('\n', '\n# '));
-}
+const { ok, end } = tap(`${name}: `);
 
 async function refusal(...ask) {
 	try {
@@ -119,5 +105,4 @@ await ok('ends', async () => {
 	await watcher.close();
 	return true;
 });
-console.log(`1..${count}`);
-process.exit(failed ? 1 : 0);
+end();

@@ -2,27 +2,13 @@
 // v1|legacy|auto|pin SANDBOX, with the token in $TOKEN. TAP out.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { tap } from './tap.mjs';
 
 const [, , url, packages, mode, sandbox] = process.argv;
 const require = createRequire(`${packages}/`);
 const load = (name) => import(pathToFileURL(require.resolve(name)));
 const headers = { authorization: `Bearer ${process.env.TOKEN}` };
-let count = 0;
-let failed = 0;
-
-async function ok(title, test) {
-	let why;
-	try {
-		const r = await test();
-		why = r === true ? undefined : JSON.stringify(r) ?? 'nothing';
-	} catch (e) {
-		why = e.stack;
-	}
-	count++;
-	if (why !== undefined) failed++;
-	console.log(`${why === undefined ? 'ok' : 'not ok'} ${count} - ${mode}: ${title}`);
-	if (why !== undefined) console.log(`# ${why}`.replaceAll('\n', '\n# '));
-}
+const { ok, end } = tap(`${mode}: `);
 
 let client;
 let transport;
@@ -89,5 +75,4 @@ await ok('ends', async () => {
 	await client.close();
 	return true;
 });
-console.log(`1..${count}`);
-process.exit(failed ? 1 : 0);
+end();

@@ -2,26 +2,12 @@
 // three last are how client 2.x settles the version. TAP out.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { tap } from './tap.mjs';
 
 const [, , url, packages, mode] = process.argv;
 const require = createRequire(`${packages}/`);
 const load = (name) => import(pathToFileURL(require.resolve(name)));
-let count = 0;
-let failed = 0;
-
-async function ok(title, test) {
-	let why;
-	try {
-		const r = await test();
-		why = r === true ? undefined : JSON.stringify(r) ?? 'nothing';
-	} catch (e) {
-		why = e.stack;
-	}
-	count++;
-	if (why !== undefined) failed++;
-	console.log(`${why === undefined ? 'ok' : 'not ok'} ${count} - ${mode}: ${title}`);
-	if (why !== undefined) console.log(`# ${why}`.replaceAll('\n', '\n# '));
-}
+const { ok, end } = tap(`${mode}: `);
 
 async function fails(call, code) {
 	try {
@@ -89,5 +75,4 @@ await ok('ends', async () => {
 	await client.close();
 	return noise.every((n) => /abort|cancel|enough/i.test(n)) || noise;
 });
-console.log(`1..${count}`);
-process.exit(failed ? 1 : 0);
+end();

@@ -4,6 +4,7 @@
 // caller. TAP out.
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { tap } from './tap.mjs';
 
 const [, , url, packages, side] = process.argv;
 const require = createRequire(`${packages}/`);
@@ -16,22 +17,7 @@ const client = new Client({ name: 'sdk', version: '1' }, { capabilities: {} });
 const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
 const called = new Set();
 let listed = [];
-let count = 0;
-let failed = 0;
-
-async function ok(title, test) {
-	let why;
-	try {
-		const r = await test();
-		why = r === true ? undefined : JSON.stringify(r) ?? 'nothing';
-	} catch (e) {
-		why = e.stack;
-	}
-	count++;
-	if (why !== undefined) failed++;
-	console.log(`${why === undefined ? 'ok' : 'not ok'} ${count} - ${title}`);
-	if (why !== undefined) console.log(`# ${why}`.replaceAll('\n', '\n# '));
-}
+const { ok, end } = tap('');
 
 // The client checks structured content against the schema that was listed.
 async function call(name, args = {}) {
@@ -135,5 +121,4 @@ await ok('ends', async () => {
 	await client.close();
 	return true;
 });
-console.log(`1..${count}`);
-process.exit(failed ? 1 : 0);
+end();
