@@ -2,6 +2,7 @@
 # MCP of a running gateway, from the host and from inside a sandbox: its
 # socket, 127.0.0.1 with a token, the door. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
+. "$(dirname "$0")/../lib/tap.sh"
 socket=$NACRE_STATE/gateway.sock
 mcp() { nacre gateway status -o json | python3 -c 'import json,sys; print(json.loads(sys.stdin.read())["mcp"])'; }
 # Lines are "ok<TAB>title": one test each.
@@ -18,15 +19,6 @@ tell() { # NAME
 	done
 	ok $came "$1: the client came to its end"
 }
-# A program that speaks TAP becomes one test, with its failures below.
-tap() { # TITLE COMMAND...
-	local title=$1
-	shift
-	timeout -k 5 300 "$@" >"$work/tap" 2>&1
-	ok $? "$title: $(grep -c '^ok' "$work/tap") held"
-	grep -v '^ok' "$work/tap" | sed 's/^/#   /' | tail -n 40
-}
-
 gateway_up
 root=$(tiny_image)
 cp "$NACRE_BIN/nacre" "$root/bin/nacre"

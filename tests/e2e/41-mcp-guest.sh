@@ -4,6 +4,7 @@
 # door. Under LD_PRELOAD the kernel still sees node: a limit, which is shown.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
+. "$(dirname "$0")/../lib/tap.sh"
 skip() {
 	echo "1..0 # SKIP $1"
 	trap - EXIT
@@ -34,22 +35,6 @@ gateway_up
 nacre image import node "$root" >/dev/null
 run nacre sandbox create --quiet --name lead --from node --memory 256 --policy "$work/policy.yaml" -- sleep 100000
 is "$code" 0 "a sandbox starts from an image with node"
-# each PREFIX COMMAND...: a program that speaks TAP, test by test.
-each() {
-	local prefix=$1 line
-	shift
-	timeout -k 5 900 "$@" >"$work/tap" 2>&1
-	code=$?
-	while read -r line; do
-		case $line in
-		'ok '*) ok 0 "$prefix: ${line#ok * - }" ;;
-		'not ok '*) ok 1 "$prefix: ${line#not ok * - }" ;;
-		'1..'*) ;;
-		*) echo "# ${line#\# }" >&2 ;;
-		esac
-	done <"$work/tap"
-	is "$code $(grep -c '^1\.\.' "$work/tap")" "0 1" "$prefix: it came to its end"
-}
 
 url=$(nacre gateway status -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)["mcp"])')
 token=$(nacre token create sdk --scope sandbox:read --scope sandbox:write --scope policy:read --scope grant:read --scope grant:write | tail -n 1)

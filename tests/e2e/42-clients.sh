@@ -3,6 +3,7 @@
 # official conformance suite in both requirement sets, and the clients that
 # agents use: all, or those of the arguments. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
+. "$(dirname "$0")/../lib/tap.sh"
 . "$top/tests/lib/npm.sh"
 data=$top/tests/data/mcp
 build=$(dirname "$(dirname "$NACRE_BIN")")
@@ -19,15 +20,6 @@ if [ ! -d "$sdks/node_modules" ]; then
 	rm -rf "$work"
 	exit 0
 fi
-
-# A program that speaks TAP becomes one test, with its failures below.
-tap() { # TITLE COMMAND...
-	local title=$1
-	shift
-	timeout -k 5 300 "$@" >"$work/tap" 2>&1
-	ok $? "$title: $(grep -c '^ok' "$work/tap") held"
-	grep -v -e '^ok' -e '^1\.\.' "$work/tap" | sed 's/^/#   /' | tail -n 40
-}
 
 gateway_up
 nacre image import tiny "$(tiny_image)" >/dev/null

@@ -3,6 +3,7 @@
 # and on the port, and through the door of a sandbox; then what is HTTP/2's own.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
+. "$(dirname "$0")/../lib/tap.sh"
 if ! command -v node >/dev/null; then
 	echo '1..0 # SKIP node is missing: apt-get install nodejs'
 	trap - EXIT
@@ -10,31 +11,6 @@ if ! command -v node >/dev/null; then
 	exit 0
 fi
 socket=$NACRE_STATE/gateway.sock
-# A program that speaks TAP becomes one test, with its failures below.
-tap() { # TITLE COMMAND...
-	local title=$1
-	shift
-	timeout -k 5 300 "$@" >"$work/tap" 2>&1
-	ok $? "$title: $(grep -c '^ok' "$work/tap") held"
-	grep -v '^ok' "$work/tap" | sed 's/^/#   /' | tail -n 40
-}
-# The same, test by test.
-each() { # PREFIX COMMAND...
-	local prefix=$1 line
-	shift
-	timeout -k 5 300 "$@" >"$work/tap" 2>&1
-	code=$?
-	while read -r line; do
-		case $line in
-		'ok '*) ok 0 "$prefix: ${line#ok * - }" ;;
-		'not ok '*) ok 1 "$prefix: ${line#not ok * - }" ;;
-		'1..'*) ;;
-		*) printf '#   %s\n' "${line#\# }" ;;
-		esac
-	done <"$work/tap"
-	is "$code $(grep -c '^1\.\.' "$work/tap")" "0 1" "$prefix: it came to its end"
-}
-
 gateway_up
 root=$(tiny_image)
 cp "$NACRE_BIN/../e2e/relay" "$root/bin/relay"

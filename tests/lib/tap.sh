@@ -1,0 +1,27 @@
+# Sourced after e2e.sh: programs of others that speak TAP. SPDX: Apache-2.0
+# shellcheck shell=bash
+
+# tap TITLE COMMAND...: all it says becomes one test, with its failures below.
+tap() {
+	local title=$1
+	shift
+	timeout -k 5 300 "$@" >"$work/tap" 2>&1
+	ok $? "$title: $(grep -c '^ok' "$work/tap") held"
+	grep -v -e '^ok' -e '^1\.\.' "$work/tap" | sed 's/^/#   /' | tail -n 40
+}
+# each PREFIX COMMAND...: the same, test by test.
+each() {
+	local prefix=$1 line
+	shift
+	timeout -k 5 900 "$@" >"$work/tap" 2>&1
+	code=$?
+	while read -r line; do
+		case $line in
+		'ok '*) ok 0 "$prefix: ${line#ok * - }" ;;
+		'not ok '*) ok 1 "$prefix: ${line#not ok * - }" ;;
+		'1..'*) ;;
+		*) printf '#   %s\n' "${line#\# }" ;;
+		esac
+	done <"$work/tap"
+	is "$code $(grep -c '^1\.\.' "$work/tap")" "0 1" "$prefix: it came to its end"
+}
