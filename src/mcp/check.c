@@ -7,7 +7,7 @@
 
 #include "mcp/inner.h"
 
-/* Where in the arguments we are. */
+/* Where in the arguments we are; a member without a name is "". */
 struct place {
 	char path[64];
 	size_t len;
@@ -20,7 +20,7 @@ place_add(struct place *p, const char *before, struct span name)
 
 	text_escape(name, shown, sizeof(shown));
 	(void)text_fmt(p->path + p->len, sizeof(p->path) - p->len, "%s%s",
-	    before, shown);
+	    before, name.len > 0 ? shown : "\"\"");
 	p->len = strlen(p->path);
 }
 

@@ -34,6 +34,6 @@ END
 	cp "$data"/cases/*.json "$npm/cases"
 	cp "$data/package-lock.json" "$npm/cases/.lock"
 fi
-[ -x "$program" ] || make --no-print-directory -s BUILD="$build" MODE=asan \
-	"$program" >&2
+[ -x "$program" ] || env -u MAKEFLAGS -u MAKELEVEL make \
+	--no-print-directory -s BUILD="$build" MODE=asan "$program" >&2
 JSON_SUITE=$npm/cases exec "$program"

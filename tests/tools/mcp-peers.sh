@@ -107,7 +107,8 @@ if [ "${1-}" = fetch ]; then
 	echo "$npm"
 	exit
 fi
-make --no-print-directory -s BUILD="$build" MODE=asan "$program" >&2 || exit 1
+env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -s BUILD="$build" \
+	MODE=asan "$program" >&2 || exit 1
 with_server fixtures peers
 with_server fixtures suites fixtures
 with_server product suites product
