@@ -155,8 +155,8 @@ bool
 brake_now(struct brake *b)
 {
 	struct pollfd p = { .fd = b->events, .events = POLLPRI };
-	int64_t began_us = clock_mono_us();
-	int64_t left_ms = CONFIRM_MS;
+	int64_t began_us = b->is_on ? b->began_us : clock_mono_us();
+	int64_t left_ms = CONFIRM_MS - (clock_mono_us() - began_us) / 1000;
 	struct fault f = { 0 };
 
 	if (b->is_on && b->is_sure)

@@ -103,8 +103,12 @@ finish_lost(struct supervisor *sv, const struct fault *f)
 {
 	if (sv->phase != PHASE_STOPPED) {
 		log_warn(f, "the machine ends");
-		(void)brake_now(&sv->brake);
-		clean_up(sv);
+		/* Who cannot be frozen may wait for a disk that does not
+		 * answer, and so would we. Its file system has a journal. */
+		if (sv->brake.freeze < 0 || brake_now(&sv->brake))
+			clean_up(sv);
+		else
+			log_error("the disk is left as it is");
 	}
 	end(sv);
 }

@@ -68,6 +68,36 @@ wait stopped
 END
 is "$(grep -cE '^(vmm idle|stopped)' <<<"$out")" 2 "a stop ends what is frozen without its grace"
 
+# --- a freeze that nobody confirms: who waits for a disk hears nothing, and
+# this disk does not answer any more
+blank "$work/disk"
+qemu-storage-daemon --blockdev "driver=file,node-name=disk,filename=$work/disk" --nbd-server "addr.type=unix,addr.path=$work/nbd" \
+	--export nbd,id=nbd,node-name=disk,name=disk,writable=on --pidfile "$work/nbd.pid" &
+storage=$!
+until_is there eval "[ -e '$work/nbd.pid' ] && echo there"
+guest "nbd+unix:///disk?socket=$work/nbd" < <(
+	cat <<-END
+		launch dir=/w -- sh -c 'while :; do date +%s%N >/w/last; sync; done'
+		wait ready
+		until busy
+		kill $storage 19
+		until idle
+		session off
+		break
+		wait away
+		until idle
+	END
+	until_is 1 grep -c 'the disk is left' "$work/log"
+	cp "$work/log" "$work/stuck"
+	kill -CONT $storage
+	echo wait lost
+)
+kill $storage
+wait $storage
+like "$(cat "$work/stuck")" "agent could not be frozen: revoked.*agent is awake after" "a freeze that is not confirmed within a second ends the machine"
+is "$(grep -c 'the disk is left as it is' "$work/stuck")" 1 "which waits for no disk that does not answer"
+is "$(grep -cE '^(port down|timeout)' <<<"$out") $(grep -c 'agent goes on' "$work/log")" "1 0" "and nothing of it goes on when the disk does"
+
 # --- the gateway is lost, the keeper is there
 guest - <<END
 launch tmpfs dir=/tmp -- sleep 1000

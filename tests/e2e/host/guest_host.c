@@ -22,6 +22,7 @@
  *   hangup                      drop the port, wait for the machine to end
  *   hold N                      acknowledge no log for N lines of script
  *   stop GRACE | quit | sleep MS
+ *   kill PID N                  a signal to a process of the host
  */
 #include "guest_tunnel.h"
 
@@ -368,6 +369,9 @@ act(char **w, size_t n)
 		host.refuses_session = strcmp(w[1], "off") == 0;
 		host.refuses_tunnel = strcmp(w[1], "drop") == 0;
 		host.was_turned_away = false;
+	} else if (strcmp(w[0], "kill") == 0) {
+		if (kill((pid_t)number(w[1]), (int)number(w[2])) != 0)
+			die(NULL, "kill");
 	} else if (strcmp(w[0], "until") == 0) {
 		do_until(w[1]);
 	} else if (strcmp(w[0], "say") == 0) {
