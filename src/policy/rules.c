@@ -170,12 +170,15 @@ void
 rules_read(struct reader *r, const struct yaml_node *endpoint,
     struct policy_endpoint *e)
 {
-	bool has_rules =
-	    yaml_get(endpoint, "rules") || yaml_get(endpoint, "access");
+	bool has_rules = yaml_get(endpoint, "rules");
+	size_t before;
 
 	list_read(r, endpoint, "rules", e, &e->allows);
 	list_read(r, endpoint, "deny_rules", e, &e->denies);
+	before = r->errors->count;
 	access_read(r, endpoint, e);
+	/* A wrong preset has been told of; an empty one is none. */
+	has_rules = has_rules || e->access || r->errors->count > before;
 	if (e->kind == POLICY_MCP && has_tools(&e->allows))
 		broad_check(r, endpoint, &e->allows);
 	if (e->kind == POLICY_MCP && e->all_methods)
