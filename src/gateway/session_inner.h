@@ -42,6 +42,7 @@ struct session {
 	int64_t before_until_ms;
 	struct identity_claims issued; /* what the last one says */
 	int64_t half_life_ms; /* mono; from then on a Refresh is in time */
+	int64_t until_ms;     /* mono; the last one's end */
 };
 
 void session_init(struct session *s);

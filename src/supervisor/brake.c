@@ -23,7 +23,6 @@
 enum {
 	CONFIRM_MS = 1000,
 	GRACE_MS = 30000,
-	EXPIRY_MOST_MS = 3600000,
 };
 
 static bool
@@ -123,32 +122,26 @@ expired(struct timer *t)
 	struct brake *b = CONTAINER_OF(t, struct brake, expiry);
 	struct fault f = { 0 };
 
-	if (clock_wall_ms() < b->sv->tokens.expires_ms) {
-		brake_clock_set(b);
-		return;
-	}
 	(void)fault_set(&f, FAULT_UNAUTHENTICATED, "the tokens have expired");
 	brake_pull(b, &f);
 }
 
-void
-brake_clock_set(struct brake *b)
+static void
+watch_tokens(struct brake *b)
 {
-	int64_t left_ms = b->sv->tokens.expires_ms - clock_wall_ms();
+	int64_t left_ms = b->sv->tokens.until_ms - clock_mono_ms();
 
 	/* No root, no agent: the launch is about to fail. */
-	if (b->events < 0 || b->sv->tokens.expires_ms == 0)
+	if (b->events < 0 || b->sv->tokens.until_ms == 0)
 		return;
-	left_ms = left_ms > 0 ? left_ms : 0;
-	loop_timer_set(b->sv->loop, &b->expiry,
-	    left_ms < EXPIRY_MOST_MS ? left_ms : EXPIRY_MOST_MS);
+	loop_timer_set(b->sv->loop, &b->expiry, left_ms > 0 ? left_ms : 0);
 }
 
 void
 brake_renewed(struct brake *b)
 {
 	thaw(b);
-	brake_clock_set(b);
+	watch_tokens(b);
 }
 
 bool
@@ -191,5 +184,6 @@ brake_open(struct brake *b, struct fault *f)
 	b->events = open(events, O_RDONLY | O_CLOEXEC);
 	if (b->freeze < 0 || b->events < 0)
 		return fault_sys(f, "cannot open the agent's cgroup");
+	watch_tokens(b);
 	return 0;
 }

@@ -26,7 +26,6 @@ clock_bytes(struct rpc_stream *s, void *owner, struct span b)
 			ns = ns << 8 | c->part[k];
 		c->n = 0;
 		boot_set_clock((int64_t)ns);
-		brake_clock_set(&c->sv->brake);
 	}
 }
 

@@ -173,7 +173,8 @@ struct tokens {
 	char gateway[SUPERVISOR_TOKEN];
 	char sandbox[SUPERVISOR_TOKEN];
 	char door[SUPERVISOR_TOKEN];
-	int64_t expires_ms;
+	int64_t
+	    until_ms; /* mono: the wall clock may be set; 0: there are none */
 };
 struct session {
 	struct supervisor *sv;
@@ -209,10 +210,9 @@ struct brake {
 int brake_open(struct brake *b, struct fault *f) MUST_CHECK;
 /* Freeze; in 30 s without brake_renewed() the machine ends. */
 void brake_pull(struct brake *b, const struct fault *why);
-/* New tokens are held: go on, until they expire. */
+/* New tokens are held: go on, until their life is over, whatever the wall
+ * clock is set to. */
 void brake_renewed(struct brake *b);
-/* The wall clock was set. */
-void brake_clock_set(struct brake *b);
 /* Freeze and wait for it, a second at most; is it confirmed? */
 bool brake_now(struct brake *b);
 

@@ -331,7 +331,6 @@ launch_bundle(struct supervisor *sv)
 	 * keeper it is in the bundle. A clock that is right stays. */
 	if (off_ns > CLOCK_OFF_NS || off_ns < -CLOCK_OFF_NS)
 		boot_set_clock(sv->bundle.time_ns);
-	brake_clock_set(&sv->brake);
 	proceed(sv);
 }
 

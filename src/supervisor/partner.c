@@ -59,7 +59,7 @@ say_bundle(struct partner *p)
 	b->tokens.gateway = token;
 	b->tokens.sandbox = token;
 	b->tokens.door = token;
-	b->tokens.expires_ms = clock_wall_ms() + 3600000;
+	b->tokens.life_ms = 3600000;
 	b->has_agent = true;
 	b->agent.argv = argv;
 	b->agent.argv_count = 1;

@@ -15,7 +15,8 @@
 
 enum {
 	REFRESH_RETRY_MS = 10000,
-	REFRESH_LEAST_MS = 1000
+	REFRESH_LEAST_MS = 1000,
+	TOKENS_MOST_MS = 3600000 /* of life */
 };
 
 int
@@ -59,7 +60,6 @@ session_take_tokens(struct session *s, const nacre_session_v1_Tokens *t,
 {
 	struct tokens *mine = &s->sv->tokens;
 	const char *const from[] = { t->gateway, t->sandbox, t->door };
-	int64_t left_ms = t->expires_ms - clock_wall_ms();
 	bool is_first = mine->gateway[0] == '\0';
 
 	for (size_t i = 0; i < NELEM(from); i++)
@@ -67,17 +67,18 @@ session_take_tokens(struct session *s, const nacre_session_v1_Tokens *t,
 		    strlen(from[i]) >= SUPERVISOR_TOKEN)
 			return fault_field(f, "tokens",
 			    "one is empty or too long");
-	if (left_ms <= 0)
-		return fault_field(f, "tokens", "have expired");
+	if (t->life_ms <= 0 || t->life_ms > TOKENS_MOST_MS)
+		return fault_field(f, "tokens",
+		    "have no life, or too long a one");
 	if (!is_first && strcmp(mine->sandbox, t->sandbox) != 0 &&
 	    box_renew(&s->sv->box, t->sandbox, f) != 0)
 		return -1;
 	(void)text_copy(mine->gateway, SUPERVISOR_TOKEN, span_str(from[0]));
 	(void)text_copy(mine->sandbox, SUPERVISOR_TOKEN, span_str(from[1]));
 	(void)text_copy(mine->door, SUPERVISOR_TOKEN, span_str(from[2]));
-	mine->expires_ms = t->expires_ms;
+	mine->until_ms = clock_mono_ms() + t->life_ms;
 	/* Before two thirds of their life are over. */
-	refresh_in(s, left_ms / 10 * 6);
+	refresh_in(s, t->life_ms / 10 * 6);
 	brake_renewed(&s->sv->brake);
 	return 0;
 }

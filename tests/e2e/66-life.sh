@@ -68,6 +68,42 @@ wait stopped
 END
 is "$(grep -cE '^(vmm idle|stopped)' <<<"$out")" 2 "a stop ends what is frozen without its grace"
 
+# --- the clock is set a day ahead, and two back: what runs is not concerned,
+# what ends in a while ends in that while (else an hour of tokens were over, or
+# the short one would end in two days only)
+guest - <<END
+launch tmpfs dir=/tmp -- $busy
+wait ready
+exec open open -- sh -c 'read x; echo got \$x'
+exec long open timeout=600000 -- sh -c 'read x; echo long \$x'
+exec before -- date +%s
+wait before
+clock +86400
+exec ahead -- sh -c 'until [ \$(date +%s) -gt \$1 ]; do sleep 0.1; done; date +%s' sh $(($(date +%s) + 80000))
+wait ahead
+exec short timeout=1500 -- sleep 1000
+until busy
+clock -86400
+exec back -- sh -c 'until [ \$(date +%s) -lt \$1 ]; do sleep 0.1; done; date +%s' sh $(($(date +%s) - 80000))
+wait back
+wait short
+exec shorter timeout=1500 -- sleep 1000
+wait shorter
+until busy
+input long on
+wait long
+input open on
+wait open
+break
+wait session
+exec again -- echo again
+wait again
+END
+is "$(grep '^vmm ' <<<"$out" | tr '\n' ' ')$(grep -c 'is frozen' "$work/log")" "vmm busy vmm busy 0" "a clock that is set ahead and back freezes nobody"
+is "$(of open | head -n 1) $(of long | head -n 1)" 'out got on\x0a out long on\x0a' "nor does it end an exec, with a timeout or without"
+like "$(of short) $(of shorter)" 'exited code=124.* exited code=124' "a timeout that began before or after it is over in its time"
+is "$(of again | head -n 1) $(grep -c '^hello' <<<"$out")" 'out again\x0a 2' "and a tunnel that breaks comes back"
+
 # --- a freeze that nobody confirms: who waits for a disk hears nothing, and
 # this disk does not answer any more
 blank "$work/disk"

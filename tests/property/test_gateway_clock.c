@@ -110,6 +110,28 @@ a_clock_set_forward_and_back_brings_no_grant_to_life(void **state)
 	is_expired(root);
 }
 
+/* Its tokens are good for an hour, of a clock that nobody sets. */
+static void
+a_clock_that_is_set_ends_no_session(void **state)
+{
+	struct rig_guest *root = rig_new_root(&r, "jumps");
+	static const int hours[] = { 24, -48, 24 };
+
+	(void)state;
+	grant(root->sandbox, 30 * 24 * 3600);
+	for (size_t i = 0; i < NELEM(hours); i++) {
+		const struct rig_child c = { .word = "1" };
+		struct rig_answer a;
+
+		rig_pass(&r, 0, (int64_t)hours[i] * HOUR_MS);
+		rig_door_child(root, &a, &c, RIG_PROGRAM);
+		rig_until(&r, &a.is_done, "a create at the door");
+		assert_string_equal(a.word, "ok");
+		rig_answer_release(&a);
+		rig_renew(&r);
+	}
+}
+
 static void
 a_deadline_runs_before_anybody_asks(void **state)
 {
@@ -150,6 +172,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_clock_set_back_brings_no_grant_to_life),
 		cmocka_unit_test(
 		    a_clock_set_forward_and_back_brings_no_grant_to_life),
+		cmocka_unit_test(a_clock_that_is_set_ends_no_session),
 		cmocka_unit_test(a_deadline_runs_before_anybody_asks),
 	};
 

@@ -62,6 +62,7 @@ static struct host {
 	pid_t vmm;
 	struct rpc_link *link;
 	struct rpc_stream *tunnel;
+	struct rpc_stream *clock;
 	struct buf tunnel_in;
 	struct rpc_link *inner;
 	struct rpc_call *session;
@@ -200,8 +201,8 @@ fill_tokens(nacre_session_v1_Tokens *t)
 	t->gateway = gateway;
 	t->sandbox = sandbox;
 	t->door = door;
-	t->expires_ms =
-	    clock_wall_ms() + (host.life_ms ? host.life_ms : 3600000);
+	t->life_ms = host.life_ms ? host.life_ms : 3600000;
+	t->expires_ms = clock_wall_ms() + t->life_ms;
 }
 
 static const char *

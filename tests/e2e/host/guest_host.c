@@ -23,6 +23,7 @@
  *   hold N                      acknowledge no log for N lines of script
  *   stop GRACE | quit | sleep MS
  *   kill PID N                  a signal to a process of the host
+ *   clock +S|-S                 set the guest's clock so far ahead or back
  */
 #include "guest_tunnel.h"
 
@@ -372,6 +373,10 @@ act(char **w, size_t n)
 	} else if (strcmp(w[0], "kill") == 0) {
 		if (kill((pid_t)number(w[1]), (int)number(w[2])) != 0)
 			die(NULL, "kill");
+	} else if (strcmp(w[0], "clock") == 0) {
+		int64_t s = (int64_t)number(w[1] + 1);
+
+		tell_time(w[1][0] == '-' ? -s : s);
 	} else if (strcmp(w[0], "until") == 0) {
 		do_until(w[1]);
 	} else if (strcmp(w[0], "say") == 0) {
