@@ -154,6 +154,8 @@ tell_end(struct view *v, const struct store_sandbox *row)
 static bool
 is_over(const struct view *v, const struct store_sandbox *row)
 {
+	if (row->state == STATE_RESERVED)
+		return row->launches >= v->launch;
 	return row->launches != v->launch ||
 	    (row->state != STATE_RUNNING && row->state != STATE_STARTING &&
 		row->state != STATE_STOPPING);
@@ -434,7 +436,7 @@ do_attach_decide(struct call *c, struct fault *f)
 		    row.name);
 	call_note(c, "%s", start->read_only ? "read only" : "");
 	k->start = start;
-	k->launch = row.launches;
+	k->launch = row.launches + (row.state == STATE_RESERVED);
 	k->tty = plan.tty;
 	/* After its end there is nothing to hold. */
 	if (start->read_only || row.has_exit || row.state != STATE_RUNNING)

@@ -324,8 +324,9 @@ do_child(struct call *c, struct fault *f)
 		return -1;
 	if (line_join(c->g, k->row.id, slot.tree, &r) < 0)
 		return refuse(c, &r, f);
+	if (line_begin(c->g, &k->row, f) < 0)
+		return -1;
 	crash_at("before_commit");
-	sandbox_settle_later(c->g, k->row.id);
 	if (k->above.generation != k->above.written)
 		stale_begin(c->g);
 	return 0;

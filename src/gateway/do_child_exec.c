@@ -9,6 +9,7 @@
 #include "gateway/await.h"
 #include "gateway/do.h"
 #include "gateway/judge.h"
+#include "gateway/line.h"
 #include "gateway/plan.h"
 #include "gateway/refuse.h"
 #include "gateway/restart.h"
@@ -126,7 +127,9 @@ do_child_exec(struct call *c, struct fault *f)
 			return -1;
 		call_note(c, "; started first");
 	}
-	return sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f);
+	if (sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f) < 0)
+		return -1;
+	return verdict == VERDICT_MOVE ? line_begin(c->g, &row, f) : 0;
 }
 
 /* --- the stream */

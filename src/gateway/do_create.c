@@ -11,13 +11,14 @@
 #include "gateway/fleet.h"
 #include "gateway/grants.h"
 #include "gateway/judge.h"
+#include "gateway/line.h"
 #include "gateway/note.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
 #include "gateway/programs.h"
+#include "gateway/refuse.h"
 #include "gateway/sandbox.h"
-#include "gateway/vm.h"
 #include "wire/wire.h"
 
 enum {
@@ -371,28 +372,39 @@ insert_lineage(struct call *c, const struct create *k, struct fault *f)
 	return store_lineage_insert(c->g->store, &l, f);
 }
 
+/* Before anything is written; who finds no room leaves nothing. */
+static int
+join(struct call *c, const char *id, struct fault *f)
+{
+	struct grant_refusal r;
+
+	if (line_join(c->g, id, tree_number(c->g, id), &r) == 0)
+		return 0;
+	tree_forget(c->g, id);
+	return refuse(c, &r, f);
+}
+
 int
 do_create(struct call *c, struct fault *f)
 {
 	struct create *k = c->work;
 	openshell_v1_SandboxResponse reply =
 	    openshell_v1_SandboxResponse_init_zero;
-	enum state_verdict verdict;
 
-	obituary_forget(c->g, k->row.name);
 	uuid_make(k->row.id);
+	if (join(c, k->row.id, f) < 0)
+		return -1;
+	obituary_forget(c->g, k->row.name);
 	(void)text_copy(c->sandbox_id, sizeof(c->sandbox_id),
 	    span_str(k->row.id));
 	k->row.created_ms = clock_wall_ms();
 	k->row.version = 1;
-	k->row.state = STATE_STOPPED;
+	k->row.state = STATE_RESERVED;
 	if (store_sandbox_insert(c->g->store, &k->row, f) < 0 ||
 	    insert_lineage(c, k, f) < 0 || set_grant(c, k, f) < 0 ||
-	    sandbox_move(c->g, &k->row, EVENT_START, NULL, &verdict, f) < 0)
+	    line_begin(c->g, &k->row, f) < 0)
 		return -1;
-	fleet_reserve(c->g, &k->row);
-	if (store_sandbox_update(c->g->store, &k->row, f) < 0)
-		return -1;
+	crash_at("before_commit");
 	reply.has_sandbox = true;
 	if (object_of(&k->row, &c->arena, &reply.sandbox, f) < 0 ||
 	    object_tell_policy(&k->row, &c->arena, &reply.sandbox, f) < 0)

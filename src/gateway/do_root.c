@@ -46,6 +46,8 @@ do_root_answer(struct call *c)
 {
 	const struct child_create *k = ask_of(c)->k;
 
+	if (!k->is_repeat)
+		crash_at("after_reserve");
 	await_start(c, k->is_repeat ? 0 : k->ask.wait_ms);
 }
 

@@ -5,6 +5,7 @@
 #include "gateway/check.h"
 #include "gateway/do.h"
 #include "gateway/fleet.h"
+#include "gateway/line.h"
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/open.h"
@@ -174,11 +175,9 @@ do_start(struct call *c, struct fault *f)
 	if (sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f) < 0)
 		return -1;
 	if (verdict == VERDICT_MOVE) {
-		if (restart_mark(c, &s->judged, &row, f) < 0)
-			return -1;
-		if (row.state == STATE_STARTING) /* a child waits its turn */
-			fleet_reserve(c->g, &row);
-		if (store_sandbox_update(c->g->store, &row, f) < 0)
+		if (restart_mark(c, &s->judged, &row, f) < 0 ||
+		    store_sandbox_update(c->g->store, &row, f) < 0 ||
+		    line_begin(c->g, &row, f) < 0)
 			return -1;
 	}
 	return reply_row(c, &row, f);

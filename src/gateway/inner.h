@@ -118,7 +118,7 @@ struct gateway {
 	struct tally *tally;       /* tally.c */
 	struct tree_memory *trees; /* tree.c: of those that have a grant */
 	uint64_t tree_numbers;
-	struct line *line;    /* line.c: starts of children */
+	struct line *line;    /* line.c: starts */
 	struct await *awaits; /* await.c: creates that wait for theirs */
 	struct timer idle;    /* idle.c: tool children that nobody uses */
 	struct timer lapse;   /* lapse.c: grants that expire */

@@ -41,8 +41,6 @@ static enum state
 next_of_child(const struct store_lineage *l, const struct store_sandbox *row,
     enum state_event event, enum state next)
 {
-	if (event == EVENT_START)
-		return STATE_RESERVED;
 	/* A start that is undone leaves nothing. */
 	if (event == EVENT_STOP && is_first(row))
 		return STATE_DELETING;
@@ -148,7 +146,7 @@ static int
 remove_lineage(struct gateway *g, struct store_lineage *l, struct arena *a,
     struct fault *f)
 {
-	if (is_child(l) && !l->began && give_back(g, l, a, f) < 0)
+	if (!l->began && give_back(g, l, a, f) < 0)
 		return -1;
 	if (l->ended_ms == 0)
 		l->ended_ms = clock_wall_ms();

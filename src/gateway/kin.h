@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sandbox's place in its tree makes of its life: children wait for
- * their turn, agents end with their main process, and whoever goes takes all
- * below along, leaves first. For sandbox.c, which moves rows.
+ * What a sandbox's place in its tree makes of its life: agents below the root
+ * end with their main process, and whoever goes takes all below along, leaves
+ * first. For sandbox.c, which moves rows.
  */
 #ifndef GATEWAY_KIN_H
 #define GATEWAY_KIN_H

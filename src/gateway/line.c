@@ -67,6 +67,7 @@ line_join(struct gateway *g, const char *id, uint64_t tree,
 	(void)text_copy((*at)->id, sizeof((*at)->id), span_str(id));
 	(*at)->start = t.start;
 	(*at)->tree = tree;
+	sandbox_settle_later(g, id);
 	return 0;
 }
 
@@ -82,11 +83,22 @@ undo(struct gateway *g, struct store_sandbox *row, const char *reason,
 }
 
 static int
-begin(struct gateway *g, const char *id, struct arena *a, struct fault *f)
+begin(struct gateway *g, struct store_sandbox *row, struct fault *f)
+{
+	enum state_verdict verdict;
+
+	crash_at("after_leave");
+	if (sandbox_move(g, row, EVENT_TURN, NULL, &verdict, f) < 0)
+		return -1;
+	fleet_reserve(g, row);
+	return store_sandbox_update(g->store, row, f);
+}
+
+static int
+take_turn(struct gateway *g, const char *id, struct arena *a, struct fault *f)
 {
 	struct store_sandbox row;
 	struct store_lineage l;
-	enum state_verdict verdict;
 	struct tree t;
 
 	if (store_sandbox_by_id(g->store, id, a, &row, f) < 0 ||
@@ -95,15 +107,28 @@ begin(struct gateway *g, const char *id, struct arena *a, struct fault *f)
 		return -1;
 	if (row.state != STATE_RESERVED)
 		return 0;
-	if (t.t.grant == NULL ||
-	    grant_state_at(&t.grant, tree_now()) != GRANT_LIVE)
+	if (l.parent[0] != '\0' &&
+	    (t.t.grant == NULL ||
+		grant_state_at(&t.grant, tree_now()) != GRANT_LIVE))
 		return undo(g, &row, "grant", "its grant died while it waited",
 		    f);
-	crash_at("after_leave");
-	if (sandbox_move(g, &row, EVENT_TURN, NULL, &verdict, f) < 0)
-		return -1;
-	fleet_reserve(g, &row);
-	return store_sandbox_update(g->store, &row, f);
+	return begin(g, &row, f);
+}
+
+int
+line_begin(struct gateway *g, struct store_sandbox *row, struct fault *f)
+{
+	struct line *l = line_of(g);
+	struct place *own = *find(l, row->id);
+	struct grant_ticket t;
+
+	for (const struct place *p = l->places; p != NULL; p = p->next)
+		if (p != own && !p->has_turn)
+			return 0;
+	if (own == NULL || g->stopping || !grant_queue_next(&l->queue, &t))
+		return 0;
+	own->has_turn = true;
+	return begin(g, row, f);
 }
 
 static void
@@ -122,7 +147,7 @@ pump(struct gateway *g)
 		BUG_IF(p == NULL);
 		p->has_turn = true;
 		arena_init(&a, GATEWAY_TREE);
-		if (begin(g, p->id, &a, &f) < 0) {
+		if (take_turn(g, p->id, &a, &f) < 0) {
 			log_warn(&f, "cannot start sandbox %s", p->id);
 			sandbox_settle_later(g, p->id);
 		}
@@ -143,6 +168,22 @@ leave(struct line *l, struct place **at)
 	free(p);
 }
 
+/* Its turn's transaction failed; others may have taken its place. */
+static void
+wait_anew(struct gateway *g, struct place **at, const char *id)
+{
+	static const struct cause why = {
+		.reason = "busy",
+		.detail = "too many starts wait",
+	};
+	struct grant_refusal r;
+	uint64_t tree = (*at)->tree;
+
+	leave(line_of(g), at);
+	if (line_join(g, id, tree, &r) < 0)
+		sandbox_event(g, id, EVENT_STOP, &why);
+}
+
 void
 line_settle(struct gateway *g, const char *id, int state)
 {
@@ -152,13 +193,7 @@ line_settle(struct gateway *g, const char *id, int state)
 	if (*at == NULL)
 		return;
 	if (state == STATE_RESERVED && (*at)->has_turn) {
-		/* Its turn's transaction failed: it waits anew. */
-		struct grant_refusal r;
-		uint64_t tree = (*at)->tree;
-
-		leave(l, at);
-		if (line_join(g, id, tree, &r) < 0)
-			log_info("no place for a start that waits anew");
+		wait_anew(g, at, id);
 	} else if (state != STATE_RESERVED && state != STATE_STARTING) {
 		leave(l, at);
 	}
@@ -172,19 +207,11 @@ join_again(void *owner, const struct store_lineage *row, struct fault *f)
 {
 	struct gateway *g = owner;
 	struct grant_refusal r;
-	struct arena a;
-	struct tree t;
-	int rc = 0;
 
-	arena_init(&a, GATEWAY_TREE);
-	/* The statement that lists is not the one that reads a tree. */
-	if (tree_read(g, row->root, &a, &t, f) < 0 ||
-	    line_join(g, row->id, t.memory->number, &r) < 0)
-		rc = -1;
-	arena_release(&a);
-	if (rc < 0 && f->code == FAULT_NONE)
+	(void)f;
+	if (line_join(g, row->id, tree_number(g, row->root), &r) < 0)
 		log_info("no place for the start of '%s'", row->name);
-	return f->code == FAULT_NONE ? 0 : -1;
+	return 0;
 }
 
 /* Starts whose end nobody knows go on counting. */

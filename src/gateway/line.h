@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line of starts of children: who is reserved waits here for its turn.
+ * The line of starts: who is reserved, a root too, waits here for its turn.
  * It is in memory alone and made again from the rows after a restart.
  */
 #ifndef GATEWAY_LINE_H
@@ -10,9 +10,14 @@
 #include "grant/grant.h"
 
 const struct grant_queue *line_queue(struct gateway *g);
-/* In the transaction that reserves; it leaves again if that is rolled back. */
+/* For the transaction that reserves, before or in it: it is settled after the
+ * commit, and leaves if that was rolled back. -1 and BUSY: there is no room. */
 int line_join(struct gateway *g, const char *id, uint64_t tree,
     struct grant_refusal *r) MUST_CHECK;
+/* In the same transaction, the row being reserved and written: when nobody
+ * else waits and a start is free it begins at once. */
+int line_begin(struct gateway *g, struct store_sandbox *row,
+    struct fault *f) MUST_CHECK;
 /* After the commit: the row's state is so now; -1: there is no row. */
 void line_settle(struct gateway *g, const char *id, int state);
 /* Those that wait since before this gateway began. */

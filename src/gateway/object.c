@@ -19,14 +19,20 @@ object_is_stillborn(const struct store_sandbox *row)
 }
 
 static openshell_v1_SandboxPhase
+coming(bool is_first)
+{
+	return is_first ? openshell_v1_SandboxPhase_SANDBOX_PHASE_PROVISIONING
+			: openshell_v1_SandboxPhase_SANDBOX_PHASE_STARTING;
+}
+
+static openshell_v1_SandboxPhase
 phase_of(const struct store_sandbox *row)
 {
 	switch ((enum state)row->state) {
 	case STATE_RESERVED:
+		return coming(row->launches == 0);
 	case STATE_STARTING:
-		return row->launches > 1
-		    ? openshell_v1_SandboxPhase_SANDBOX_PHASE_STARTING
-		    : openshell_v1_SandboxPhase_SANDBOX_PHASE_PROVISIONING;
+		return coming(row->launches <= 1);
 	case STATE_RUNNING:
 	case STATE_ENDED:
 		return openshell_v1_SandboxPhase_SANDBOX_PHASE_READY;

@@ -101,7 +101,7 @@ open_running(struct call *c, const struct store_sandbox *row, struct vm **vm,
 	*vm = vm_of(c->g, row);
 	if (state_is_open((enum state)row->state) && *vm != NULL)
 		return 0;
-	if (row->state == STATE_STARTING)
+	if (row->state == STATE_RESERVED || row->state == STATE_STARTING)
 		c->hint = "wait until it is ready";
 	else
 		c->hint = arena_fmt(&c->arena,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting a stopped child; restart.h has the contracts. */
+/* Starting again; restart.h has the contracts. */
 #include "gateway/line.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
@@ -10,29 +10,36 @@
 #include "wire/wire.h"
 
 /* The tree as the store has it, whoever asks: a sandbox was judged before. */
-int
-restart_take(struct call *c, const char *id, struct fault *f)
+static int
+check_child(struct call *c, struct store_lineage *l, struct fault *f)
 {
 	struct which *w = arena_get(&c->arena, sizeof(*w));
 	struct grant_slot slot = { .queue = line_queue(c->g) };
 	struct grant_charge charge;
 	struct grant_refusal r;
-	struct store_lineage l;
 
 	if (w == NULL)
 		return fault_set(f, FAULT_LIMIT, "the call is too big");
-	if (store_lineage_by_id(c->g->store, id, &c->arena, &l, f) < 0)
-		return -1;
-	if (l.parent[0] == '\0')
-		return 0;
-	w->row = &l;
-	if (tree_read(c->g, l.root, &c->arena, &w->tree, f) < 0)
-		return -1;
-	if (which_again(c, w, f) < 0)
+	w->row = l;
+	if (tree_read(c->g, l->root, &c->arena, &w->tree, f) < 0 ||
+	    which_again(c, w, f) < 0)
 		return -1;
 	slot.tree = w->tree.memory->number;
-	if (grant_may_restart(&w->ask, w->node, &slot, &charge, &r) < 0 ||
-	    line_join(c->g, id, slot.tree, &r) < 0)
+	if (grant_may_restart(&w->ask, w->node, &slot, &charge, &r) < 0)
+		return refuse(c, &r, f);
+	return 0;
+}
+
+int
+restart_take(struct call *c, const char *id, struct fault *f)
+{
+	struct grant_refusal r;
+	struct store_lineage l;
+
+	if (store_lineage_by_id(c->g->store, id, &c->arena, &l, f) < 0 ||
+	    (l.parent[0] != '\0' && check_child(c, &l, f) < 0))
+		return -1;
+	if (line_join(c->g, id, tree_number(c->g, l.root), &r) < 0)
 		return refuse(c, &r, f);
 	return 0;
 }

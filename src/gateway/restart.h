@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a child needs to be started again: a place under its parent, as when
- * it was created.
+ * What a sandbox needs to be started again: a place in the line and, of a
+ * child, one under its parent, as when it was created.
  */
 #ifndef GATEWAY_RESTART_H
 #define GATEWAY_RESTART_H
@@ -9,8 +9,8 @@
 #include "gateway/boundary.h"
 #include "gateway/judge.h"
 
-/* In the transaction of a start: running parent, live grant, breadth, a place
- * in the line. A root needs none of it. */
+/* In the transaction of a start: a place in the line, and of a child running
+ * parent, live grant, breadth. */
 int restart_take(struct call *c, const char *id, struct fault *f) MUST_CHECK;
 
 /* What a start was judged by, in the call's arena. */

@@ -21,6 +21,7 @@
 #include "gateway/object.h"
 #include "gateway/sandbox.h"
 #include "gateway/trash.h"
+#include "gateway/tree.h"
 #include "gateway/vm.h"
 #include "gateway/watch.h"
 #include "wire/wire.h"
@@ -55,8 +56,6 @@ begin_launch(struct store_sandbox *row)
 {
 	row->launches++;
 	row->epoch = 0;
-	row->has_exit = false;
-	row->exit_code = 0;
 	row->machine[0] = '\0';
 	row->started_ms = clock_wall_ms();
 	row->facts = span_of(NULL, 0);
@@ -79,6 +78,10 @@ apply(struct store_sandbox *row, enum state next, const struct cause *why)
 			row->has_exit = true;
 			row->exit_code = why->exit_code;
 		}
+	}
+	if (next == STATE_RESERVED) {
+		row->has_exit = false;
+		row->exit_code = 0;
 	}
 	if (next == STATE_STARTING)
 		begin_launch(row);
@@ -408,6 +411,7 @@ settle_id(struct gateway *g, const char *id)
 	} else if (f.code == FAULT_NOT_FOUND) {
 		fleet_give_back(g, id);
 		line_settle(g, id, -1);
+		tree_forget(g, id); /* of a root that never was */
 	} else {
 		log_warn(&f, "cannot read sandbox %s", id);
 		try_again(g);

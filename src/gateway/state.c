@@ -23,9 +23,9 @@
 /* clang-format off */
 static const struct state_cell table[EVENT_COUNT][STATE_COUNT] = {
 	/*                 starting        running         stopping        stopped         ended           failed          deleting       reserved        over */
-	[EVENT_START]  = { SAME,           SAME,           REFUSE,         MOVE(STARTING), MOVE(STARTING), MOVE(STARTING), REFUSE,        SAME,           REFUSE },
+	[EVENT_START]  = { SAME,           SAME,           REFUSE,         MOVE(RESERVED), MOVE(RESERVED), MOVE(RESERVED), REFUSE,        SAME,           REFUSE },
 	[EVENT_TURN]   = { IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,        MOVE(STARTING), IGNORE },
-	[EVENT_STOP]   = { MOVE(STOPPING), MOVE(STOPPING), SAME,           SAME,           MOVE(STOPPING), MOVE(STOPPING), REFUSE,        MOVE(STOPPED),  SAME },
+	[EVENT_STOP]   = { MOVE(STOPPING), MOVE(STOPPING), SAME,           SAME,           MOVE(STOPPING), MOVE(STOPPING), REFUSE,        MOVE(STOPPING), SAME },
 	[EVENT_DELETE] = { MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), MOVE(DELETING), SAME,          MOVE(DELETING), MOVE(DELETING) },
 	[EVENT_READY]  = { MOVE(RUNNING),  SAME,           IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,        IGNORE,         IGNORE },
 	[EVENT_EXIT]   = { MOVE(ENDED),    MOVE(ENDED),    IGNORE,         IGNORE,         IGNORE,         IGNORE,         IGNORE,        IGNORE,         IGNORE },

@@ -14,7 +14,7 @@ enum state {
 	STATE_ENDED = 4,    /* the main process ended; the machine goes on */
 	STATE_FAILED = 5,   /* a launch failed; the machine goes or is gone */
 	STATE_DELETING = 6, /* going for good */
-	STATE_RESERVED = 7, /* of a child: it waits for its turn to start */
+	STATE_RESERVED = 7, /* it waits for its turn to start */
 	STATE_OVER = 8,     /* of a child: its main process ended, and with it
 			       the machine; it is not started again */
 	STATE_COUNT,

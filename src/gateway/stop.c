@@ -50,7 +50,7 @@ stop_row(void *owner, struct store_sandbox *row, struct fault *f)
 	int rc;
 
 	if (row->state != STATE_RUNNING && row->state != STATE_ENDED &&
-	    row->state != STATE_STARTING)
+	    row->state != STATE_STARTING && row->state != STATE_RESERVED)
 		return 0;
 	arena_init(&a, 4 << 20);
 	rc = store_sandbox_by_id(g->store, row->id, &a, &fresh, f);

@@ -165,8 +165,9 @@ look(void *owner, struct store_sandbox *row, struct fault *f)
 	(void)f;
 	if (row->memory_mib == u->shape->memory_mib &&
 	    row->cpus == u->shape->vcpus &&
-	    (row->state == STATE_STARTING || row->state == STATE_RUNNING ||
-		row->state == STATE_ENDED || row->state == STATE_STOPPED))
+	    (row->state == STATE_RESERVED || row->state == STATE_STARTING ||
+		row->state == STATE_RUNNING || row->state == STATE_ENDED ||
+		row->state == STATE_STOPPED))
 		u->found = true;
 	return 0;
 }

@@ -69,6 +69,12 @@ memory_of(struct gateway *g, const char *root)
 	return m;
 }
 
+uint64_t
+tree_number(struct gateway *g, const char *root)
+{
+	return memory_of(g, root)->number;
+}
+
 /* --- rows */
 
 struct reader {

@@ -110,5 +110,5 @@ int
 grant_refuse_queue_full(struct grant_refusal *r)
 {
 	return grant_refuse_retry(r, GRANT_BUSY, QUEUE_FULL_MS,
-	    "too many starts wait in this tree");
+	    "too many starts wait");
 }

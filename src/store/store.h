@@ -160,7 +160,7 @@ typedef int (*store_lineage_each)(void *owner, const struct store_lineage *row,
     struct fault *f);
 int store_lineage_tree(struct store *s, const char *root,
     store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
-/* All children in that state, of all trees. */
+/* All in that state, of all trees. */
 int store_lineage_states(struct store *s, uint32_t state,
     store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
 

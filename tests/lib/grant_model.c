@@ -471,10 +471,6 @@ model_set_grant(struct model *m, int tree, int max_depth, int max_breadth,
 static void
 undo(struct model *m, int box)
 {
-	if (m->box[box].began) {
-		m->box[box].state = "stopped";
-		return;
-	}
 	m->box[box].state = "deleted";
 	m->box[box].counted_in = -1;
 	for (int i = 0; i < m->firsts; i++)
@@ -486,11 +482,22 @@ void
 model_started(struct model *m, int box, bool ran)
 {
 	if (!ran) {
-		undo(m, box);
+		m->box[box].state = "stopped";
+		if (!m->box[box].began && m->box[box].launches <= 1)
+			undo(m, box);
 		return;
 	}
 	m->box[box].state = "running";
 	m->box[box].began = true;
+}
+
+/* A child that was not to run yet is undone, a root is kept for its user. */
+static void
+rest(struct model *m, int box)
+{
+	m->box[box].state = m->box[box].ends ? "ended" : "stopped";
+	if (!m->box[box].began && m->box[box].parent >= 0)
+		undo(m, box);
 }
 
 void
@@ -500,7 +507,7 @@ model_mark(struct model *m, int from, bool with_itself)
 		if (distance(m, i, from) < (with_itself ? 0 : 1))
 			continue;
 		if (is(m->box[i].state, "reserved"))
-			undo(m, i);
+			rest(m, i);
 		else if (model_is_live(m, i))
 			m->box[i].state = "stopping";
 	}
@@ -538,12 +545,12 @@ model_is_next(const struct model *m, int from, const char *how, int level,
 void
 model_stopped(struct model *m, int box, bool is_delete)
 {
-	if (!m->box[box].began)
-		undo(m, box);
-	else if (is_delete)
+	if (!is_delete)
+		rest(m, box);
+	else if (m->box[box].began)
 		m->box[box].state = "deleted";
 	else
-		m->box[box].state = m->box[box].ends ? "ended" : "stopped";
+		undo(m, box);
 }
 
 void
@@ -553,7 +560,7 @@ model_sweep(struct model *m)
 		if (!is(m->box[i].state, "reserved") || m->box[i].parent < 0 ||
 		    is(grant_state(m, m->box[i].tree), "live"))
 			continue;
-		undo(m, i);
+		rest(m, i);
 	}
 	for (int t = 0; t < m->trees; t++)
 		if (m->tree[t].grant >= 0)

@@ -34,6 +34,7 @@ struct model_box {
 	int name;          /* 0: one that nobody asks for */
 	const char *state; /* as GRANTS.md spells it */
 	bool began;        /* its first instruction has run once */
+	int launches;      /* counted by who calls model_started() */
 	bool ends;         /* its main process is over: not stopped but ended */
 	int counted_in;    /* the grant whose total it is part of, or -1 */
 	int64_t rate;
@@ -98,7 +99,7 @@ const char *model_act(struct model *m, const struct model_caller *c,
     const char *act, int box);
 
 /* Effects. */
-int model_new_tree(struct model *m, int user);
+int model_new_tree(struct model *m, int user); /* its root runs */
 int model_add(struct model *m, int parent, bool is_tool, int name);
 void model_remember(struct model *m, const struct model_caller *c, int parent,
     int request_id, int arguments, int child);

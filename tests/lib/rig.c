@@ -458,6 +458,7 @@ explain(struct rig_answer *a, const nacre_v1_Refusal *r)
 	char more[64] = "";
 
 	(void)text_copy(a->word, sizeof(a->word), span_str(r->code));
+	a->retry_ms = r->retry_after_ms;
 	if (strcmp(a->word, "NOT_ALLOWED") == 0)
 		(void)text_copy(more, sizeof(more), why);
 	else if (strcmp(a->word, "LIMIT_REACHED") == 0)

@@ -51,6 +51,8 @@ rig_call_child(struct rig *r, struct rig_answer *a, const struct rig_child *c)
 	command[0] = text(&arena, RIG_PROGRAM);
 	command[1] = text(&arena, c->word);
 	ask.parent = text(&arena, c->parent);
+	if (c->parent == NULL)
+		ask.from = text(&arena, "tiny");
 	ask.name = text(&arena, c->name);
 	ask.request_id = text(&arena, c->request_id);
 	ask.kind = text(&arena, c->is_tool ? "tool" : "agent");

@@ -13,7 +13,7 @@ enum {
 #define RIG_PROGRAM "/bin/pi"
 
 struct rig_child {
-	const char *parent;     /* id; of a user's call */
+	const char *parent;     /* id; of a user's call; NULL: a root */
 	const char *name;       /* NULL: none */
 	const char *request_id; /* NULL: none */
 	const char *word;       /* makes arguments differ */
@@ -57,7 +57,7 @@ void rig_call_start(struct rig *r, struct rig_answer *a, const char *full_name);
 void rig_ask_grant(struct rig *r, struct rig_answer *a, const char *act,
     const char *root, const struct rig_limits *l);
 void rig_ask_get(struct rig *r, struct rig_answer *a, const char *id);
-/* All below a root, parents first. */
+/* All below a root, parents first; "": all that are there. */
 size_t rig_list(struct rig *r, const char *root, struct rig_row out[RIG_ROWS]);
 void rig_grant_of(struct rig *r, const char *root, struct rig_grant *out);
 

@@ -64,11 +64,8 @@ may_begin(const struct rig_pair *p, int b)
 }
 
 static bool
-is_same(struct rig_pair *p, const struct rig_row *row, int b, char *why,
-    size_t size)
+is_state_same(struct rig_pair *p, const char *state, int b)
 {
-	const char *state = row->state;
-
 	if (strcmp(state, "failed") == 0)
 		state = "stopped";
 	if (strcmp(state, "deleting") == 0)
@@ -76,11 +73,19 @@ is_same(struct rig_pair *p, const struct rig_row *row, int b, char *why,
 	/* Which tree is next is the gateway's to choose, within the rules. */
 	if (strcmp(state, "starting") == 0 && may_begin(p, b)) {
 		p->m.box[b].state = "starting";
+		p->m.box[b].launches++;
 		p->box[b].place = 0;
 	}
+	return strcmp(state, p->m.box[b].state) == 0;
+}
+
+static bool
+is_same(struct rig_pair *p, const struct rig_row *row, int b, char *why,
+    size_t size)
+{
 	(void)text_copy(p->box[b].full_name, sizeof(p->box[b].full_name),
 	    span_str(row->full_name));
-	if (strcmp(state, p->m.box[b].state) == 0 &&
+	if (is_state_same(p, row->state, b) &&
 	    row->is_tool == p->m.box[b].is_tool &&
 	    strcmp(row->parent, p->box[p->m.box[b].parent].id) == 0)
 		return true;
@@ -131,7 +136,7 @@ is_root_same(struct rig_pair *p, int b, char *why, size_t size)
 	rig_ask_get(&p->r, &a, p->box[b].id);
 	same = rig_pair_is(p, b, "deleted")
 	    ? !a.is_yes
-	    : strcmp(a.state, p->m.box[b].state) == 0;
+	    : a.is_yes && is_state_same(p, a.state, b);
 	if (!same)
 		(void)text_fmt(why, size, "root %d is %s %s, the model says %s",
 		    b, a.word, a.state, p->m.box[b].state);
@@ -235,14 +240,24 @@ rig_pair_cascade(struct rig_pair *p, int from, const char *how)
 int
 rig_pair_new_tree(struct rig_pair *p)
 {
-	char name[32];
 	int b = model_new_tree(&p->m, 0);
+	struct rig_answer a;
+	char name[32];
 
 	(void)text_fmt(name, sizeof(name), "root-%u", ++p->roots);
-	(void)text_copy(p->box[b].id, sizeof(p->box[b].id),
-	    span_str(rig_new_root(&p->r, name)->sandbox));
+	rig_call_root(&p->r, &a, name);
+	rig_until(&p->r, &a.is_done, "a root");
+	if (!a.is_yes)
+		fail_msg("no root: %s %s", a.word, a.text);
+	rig_answer_release(&a);
+	rig_ask_get(&p->r, &a, name);
+	(void)text_copy(p->box[b].id, sizeof(p->box[b].id), span_str(a.id));
+	rig_answer_release(&a);
 	(void)text_copy(p->box[b].full_name, sizeof(p->box[b].full_name),
 	    span_str(name));
+	p->m.box[b].state = "reserved";
+	p->m.box[b].began = false;
+	p->box[b].place = ++p->places;
 	return b;
 }
 

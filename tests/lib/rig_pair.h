@@ -31,7 +31,7 @@ struct rig_pair {
 };
 
 bool rig_pair_is(const struct rig_pair *p, int b, const char *state);
-/* A root that runs. */
+/* A root that was asked for and waits for its turn. */
 int rig_pair_new_tree(struct rig_pair *p);
 /* A box that was asked for is there, under that id. */
 int rig_pair_add(struct rig_pair *p, int parent, bool is_tool, int name,

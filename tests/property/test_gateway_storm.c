@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits under many creates at once, under retries, and under a gateway that
- * is killed at each point on the way of a create: no slot is lost and none is
- * charged twice. NACRE_STORM_ROUNDS chooses how many kills at each point.
+ * is killed at each point on the way of a create, of a child or a root: no slot
+ * is lost, none is charged twice, and nothing is left of what never was.
+ * NACRE_STORM_ROUNDS chooses how many kills at each point.
  */
 #include <signal.h>
 
@@ -312,7 +313,7 @@ until_killed(const struct kill *k, const struct rig_answer *a)
 
 /* Again until it has an answer, as a client does. */
 static void
-settle(struct rig_child *c, bool fails)
+settle(struct rig_child *c, bool fails, char id[LIMIT_ID + 1])
 {
 	int64_t end_ms = rig_real_ms() + PATIENCE_MS;
 	struct rig_answer a;
@@ -342,6 +343,7 @@ settle(struct rig_child *c, bool fails)
 			fail_msg("the child does not come to run");
 		rig_tick(&r);
 	}
+	(void)text_copy(id, LIMIT_ID + 1, span_str(a.id));
 	rig_answer_release(&a);
 }
 
@@ -356,8 +358,13 @@ round_of(const struct kill *k)
 		.wait_ms = 45000,
 		.is_tool = chance(3) == 0 };
 	struct rig_answer a;
+	char id[LIMIT_ID + 1];
 
 	any_parent(parent);
+	if (chance(4) == 0) {
+		c.parent = NULL;
+		c.is_tool = false;
+	}
 	(void)text_fmt(request, sizeof(request), "r-%u", ++tree.requests);
 	rig_call_child(&r, &a, &c);
 	until_killed(k, &a);
@@ -366,7 +373,11 @@ round_of(const struct kill *k)
 	if (k->never)
 		return;
 	/* One that failed is asked for anew, and that is a reserve. */
-	settle(&c, !k->stays && chance(4) == 0);
+	settle(&c, !k->stays && chance(4) == 0, id);
+	if (c.parent == NULL) {
+		delete_tree(id);
+		return;
+	}
 	tree.there++;
 	tree.total++;
 }
@@ -385,7 +396,8 @@ check(const char *where)
 		if (strcmp(rows[i].state, "running") != 0)
 			fail_msg("%s: %s is %s", where, rows[i].full_name,
 			    rows[i].state);
-	/* The root has one too. */
+	/* The root has one too, and there is no other. */
+	assert_int_equal(rig_list(&r, "", rows), n + 1);
 	assert_int_equal(rig_guests(&r), n + 1);
 }
 

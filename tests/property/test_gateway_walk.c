@@ -355,10 +355,6 @@ step_start(int b)
 	if (rig_pair_agree(&p, &a, want)) {
 		p.m.box[b].state = "reserved";
 		p.box[b].place = ++p.places;
-		if (p.m.box[b].parent < 0) {
-			rig_say_ready(rig_launched(&p.r, p.box[b].id));
-			p.m.box[b].state = "running";
-		}
 	}
 	rig_answer_release(&a);
 }

@@ -58,7 +58,7 @@ only_a_start_brings_it_back(void **state)
 			enum state to = after(ends[i], (enum state_event)e);
 
 			if (e == EVENT_START)
-				assert_int_equal(to, STATE_STARTING);
+				assert_int_equal(to, STATE_RESERVED);
 			else
 				assert_false(state_is_open(to));
 		}
@@ -75,7 +75,7 @@ a_reserved_one_waits_for_its_turn(void **state)
 		if (e == EVENT_TURN)
 			assert_int_equal(to, STATE_STARTING);
 		else if (e == EVENT_STOP)
-			assert_int_equal(to, STATE_STOPPED);
+			assert_int_equal(to, STATE_STOPPING);
 		else if (e == EVENT_DELETE)
 			assert_int_equal(to, STATE_DELETING);
 		else
@@ -102,6 +102,8 @@ an_ordinary_life(void **state)
 
 	(void)state;
 	s = after(s, EVENT_START);
+	assert_string_equal(state_name(s), "reserved");
+	s = after(s, EVENT_TURN);
 	s = after(s, EVENT_READY);
 	assert_string_equal(state_name(s), "running");
 	s = after(s, EVENT_EXIT);
