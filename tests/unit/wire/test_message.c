@@ -112,6 +112,36 @@ no_bytes_are_an_empty_message(void **state)
 	assert_int_equal(decode_create(span_of(NULL, 0), ARENA, &f), 0);
 }
 
+/* U+FFFF and U+FFFE are text, as in JSON and in any protobuf. */
+static void
+every_code_point_is_text(void **state)
+{
+	static const char *const names[] = { "\x7f", "\xc2\x80", "\xef\xbf\xbe",
+		"\xef\xbf\xbf", "\xf4\x8f\xbf\xbf" };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(names); i++) {
+		openshell_v1_CreateSandboxRequest in = { 0 };
+		openshell_v1_CreateSandboxRequest out;
+		struct fault f = { 0 };
+		struct arena a;
+		struct buf b;
+
+		in.name = (char *)(uintptr_t)names[i];
+		buf_init(&b, LIMIT_MESSAGE);
+		arena_init(&a, ARENA);
+		assert_int_equal(
+		    WIRE_ENCODE(openshell_v1_CreateSandboxRequest, &in, &b, &f),
+		    0);
+		assert_int_equal(WIRE_DECODE(openshell_v1_CreateSandboxRequest,
+				     &out, buf_span(&b), &a, &f),
+		    0);
+		assert_string_equal(out.name, names[i]);
+		arena_release(&a);
+		buf_release(&b);
+	}
+}
+
 static void
 bad_bytes_are_invalid(void **state)
 {
@@ -203,6 +233,7 @@ main(void)
 		cmocka_unit_test(a_request_comes_back_as_it_went),
 		cmocka_unit_test(an_event_carries_bytes),
 		cmocka_unit_test(no_bytes_are_an_empty_message),
+		cmocka_unit_test(every_code_point_is_text),
 		cmocka_unit_test(bad_bytes_are_invalid),
 		cmocka_unit_test(unknown_fields_are_skipped),
 		cmocka_unit_test(the_arena_bounds_what_a_message_costs),
