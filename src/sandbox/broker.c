@@ -162,9 +162,25 @@ take_socket(pid_t tid, int fd, int *out)
 	return errno == EBADF ? EBADF : EAGAIN;
 }
 
-/* --- the verdict: 0 for "go on", an errno, or -1: nobody waits any more */
+/* Look at the call again in a tick. */
 static int
-judge_door(struct broker *b, const struct seccomp_notif *n,
+hold(struct broker *b, const struct seccomp_notif *n, unsigned looks)
+{
+	for (size_t i = 0; i < BROKER_HELD; i++) {
+		if (b->held[i].is_used)
+			continue;
+		b->held[i] = (struct held){ true, looks, *n };
+		if (!b->look.armed)
+			loop_timer_set(b->sb->loop, &b->look, BROKER_HOLD_MS);
+		return -1;
+	}
+	return EAGAIN;
+}
+
+/* --- the verdict: 0 for "go on", an errno, or -1: none yet, or nobody waits
+ * any more; looks: how many there were before this one */
+static int
+judge_door(struct broker *b, const struct seccomp_notif *n, unsigned looks,
     const struct sockaddr_in *at, struct join **join)
 {
 	struct evidence e;
@@ -191,11 +207,16 @@ judge_door(struct broker *b, const struct seccomp_notif *n,
 		evidence_release(&e);
 		return -1;
 	}
+	if (!e.is_settled && looks < BROKER_LOOKS) {
+		evidence_release(&e);
+		return hold(b, n, looks + 1);
+	}
 	return join_open(b, at, fd_take(&socket), &e, join);
 }
 
 static int
-judge(struct broker *b, const struct seccomp_notif *n, struct join **join)
+judge(struct broker *b, const struct seccomp_notif *n, unsigned looks,
+    struct join **join)
 {
 	struct sockaddr_storage a = { 0 };
 	struct sockaddr_in at;
@@ -214,7 +235,7 @@ judge(struct broker *b, const struct seccomp_notif *n, struct join **join)
 	case GOAL_DOOR:
 		break;
 	}
-	return judge_door(b, n, &at, join);
+	return judge_door(b, n, looks, &at, join);
 }
 
 static void
@@ -229,23 +250,43 @@ answer(struct broker *b, uint64_t id, int error, struct join *join)
 		join_drop(join);
 }
 
+static void
+settle(struct broker *b, const struct seccomp_notif *n, unsigned looks)
+{
+	struct join *join = NULL;
+	int verdict = judge(b, n, looks, &join);
+
+	if (verdict >= 0)
+		answer(b, n->id, verdict, join);
+}
+
+static void
+look_again(struct timer *t)
+{
+	struct broker *b = CONTAINER_OF(t, struct broker, look);
+
+	for (size_t i = 0; i < BROKER_HELD; i++) {
+		struct held h = b->held[i];
+
+		b->held[i].is_used = false;
+		if (h.is_used)
+			settle(b, &h.call, h.looks);
+	}
+}
+
 /* One call. False when none waits. */
 static bool
 take_one(struct broker *b)
 {
 	struct seccomp_notif n = { 0 };
 	struct pollfd p = { .fd = b->listener, .events = POLLIN };
-	struct join *join = NULL;
-	int verdict;
 
 	/* To receive would wait for one. */
 	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLIN))
 		return false;
 	if (ask_kernel(b, SECCOMP_IOCTL_NOTIF_RECV, &n) != 0)
 		return errno == ENOENT || errno == EINTR;
-	verdict = judge(b, &n, &join);
-	if (verdict >= 0)
-		answer(b, n.id, verdict, join);
+	settle(b, &n, 0);
 	return true;
 }
 
@@ -316,6 +357,7 @@ broker_open(struct broker *b, struct sandbox *sb, struct fault *f)
 	/* Its argument is the value itself. */
 	(void)syscall(SYS_ioctl, b->listener, NOTIF_SET_FLAGS, SYNC_WAKE_UP);
 	b->watch.ready = listener_ready;
+	b->look.fire = look_again;
 	return loop_watch(sb->loop, &b->watch, b->listener, LOOP_IN, f);
 }
 
@@ -327,6 +369,7 @@ broker_close(struct broker *b)
 	for (size_t i = 0; i < BROKER_JOINS; i++)
 		if (b->joins[i])
 			join_drop(b->joins[i]);
+	loop_timer_clear(&b->look);
 	hasher_release(&b->hasher);
 	lookups_release(&b->lookups);
 	loop_unwatch(&b->watch);

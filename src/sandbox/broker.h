@@ -20,9 +20,16 @@
  * thread swapped in, is closed. The doorway closes with its last joiner. The
  * agent has no right to bind below port 1024, so that nothing of its own
  * stands in a doorway there.
+ *
+ * Nobody can write to a program that runs, and it runs while its call waits.
+ * Once the call goes on it may end, be written to in the same tick of the
+ * file's time, and be taken for what is in its file then: so the call of a
+ * program that was just written waits for the tick to pass.
  */
 #ifndef SANDBOX_BROKER_H
 #define SANDBOX_BROKER_H
+
+#include <linux/seccomp.h>
 
 #include <netinet/in.h>
 
@@ -35,6 +42,9 @@ enum broker_limits {
 	BROKER_ACCEPTS = 16,  /* Accept calls that wait */
 	BROKER_JOIN_MS = 10000, /* from "go on" to the connection */
 	BROKER_TURN = 32,       /* calls looked at in one tick */
+	BROKER_HELD = 32,    /* whose program was just written; then EAGAIN */
+	BROKER_HOLD_MS = 10, /* between two looks at it: a tick of ctime */
+	BROKER_LOOKS = 10,   /* then it is told without a digest */
 	BROKER_DOOR_PORT = 80,
 };
 /* The one destination; /etc/hosts names it openshell.local. */
@@ -69,6 +79,13 @@ struct join {
 	struct timer timer;
 };
 
+/* A call that waits for its program's key to settle. */
+struct held {
+	bool is_used;
+	unsigned looks;
+	struct seccomp_notif call;
+};
+
 struct broker {
 	struct sandbox *sb;
 	struct eyes eyes;
@@ -76,6 +93,8 @@ struct broker {
 	int listener;       /* -1: not open */
 	struct hasher hasher;
 	struct lookups lookups;
+	struct held held[BROKER_HELD];
+	struct timer look; /* at all of them */
 	struct doorway doorways[BROKER_DOORWAYS];
 	struct join *joins[BROKER_JOINS];
 	uint64_t last_order;

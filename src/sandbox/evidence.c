@@ -263,14 +263,14 @@ evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
 {
 	pid_t parent = 0;
 
-	*e = (struct evidence){ .file = -1 };
+	*e = (struct evidence){ .file = -1, .is_settled = true };
 	arena_init(&e->arena, EVIDENCE_BYTES);
 	if (read_group(eyes, tid, &e->pid, f) != 0 ||
 	    read_stat(eyes, e->pid, &parent, &e->start_ticks, f) != 0 ||
 	    evidence_program(eyes, e->pid, &e->arena, &e->program, &e->file,
 		f) != 0)
 		return -1;
-	if (e->file >= 0 && !hash_key_read(e->file, &e->key))
+	if (e->file >= 0 && !hash_key_read(e->file, &e->key, &e->is_settled))
 		return fault_sys(f, "cannot look at the program");
 	take_ancestors(eyes, e, parent);
 	return 0;

@@ -63,7 +63,7 @@ struct ancestor {
 	const char *path;
 };
 
-/* A file's bytes are the same while these are. */
+/* A file's bytes are the same while these are, once they are settled. */
 struct hash_key {
 	uint64_t device;
 	uint64_t inode;
@@ -79,6 +79,7 @@ struct evidence {
 	struct program program;
 	int file; /* open on the executable while it is to be hashed, else -1 */
 	struct hash_key key; /* of that file, when the process ran it */
+	bool is_settled;     /* the key, or there is no file */
 	struct ancestor ancestors[EVIDENCE_ANCESTORS];
 	size_t ancestors_n;
 	bool is_cut;
@@ -115,13 +116,16 @@ struct hasher {
 	} cache[EVIDENCE_CACHE];
 	uint64_t uses;
 };
-bool hash_key_read(int fd, struct hash_key *k);
+/* Settled: who writes to the file from now on gives it another key. It is not
+ * in the clock tick of the last change: so look again after that tick. */
+bool hash_key_read(int fd, struct hash_key *k, bool *is_settled);
 void hasher_init(struct hasher *h, struct loop *l);
 void hasher_release(struct hasher *h);
 /*
  * Fill in the digest, or the state that says why there is none, and close the
- * file; what was written to since the evidence was taken has CHANGED. done
- * comes later, or at once (true is returned and done is not called).
+ * file; what was written to since the evidence was taken has CHANGED, and so
+ * has what may have been: whose key was not settled then. done comes later, or
+ * at once (true is returned and done is not called).
  */
 bool hasher_add(struct hasher *h, struct hash_job *j);
 void hasher_drop(struct hasher *h, struct hash_job *j);

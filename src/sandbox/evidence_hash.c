@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digests of executables that no import knows: a slice a tick, so that the
- * loop never waits for a file, and once for each (inode, ctime, size). What
- * was written to so lately that its ctime may not have moved yet is not kept.
+ * loop never waits for a file, and once for each (inode, ctime, size).
+ *
+ * ctime moves in steps of a timer tick (10 ms in our guest): two writes in one
+ * tick give one key, and what ran between them was of other bytes than those
+ * that are hashed. So a key says which bytes they are only when it was read in
+ * a later tick than its own, while the file ran and could not be written to
+ * (git calls an entry that is not like that racily clean). A clock that is set
+ * back does not come by the same nanosecond again.
  */
 #include <sys/stat.h>
 
@@ -13,17 +19,31 @@
 #include "sandbox/evidence.h"
 
 enum {
-	FRESH_S = 2 /* ctime moves in steps of a timer tick */
+	TICK_MOST_S =
+	    1 /* so far ahead of the clock a change may be: it was set */
 };
 
-bool
-hash_key_read(int fd, struct hash_key *k)
+/* The clock that the change's time is taken from, as it was before it. */
+static bool
+is_later(const struct timespec *now, const struct timespec *change)
 {
+	if (change->tv_sec - now->tv_sec > TICK_MOST_S)
+		return true;
+	return now->tv_sec != change->tv_sec ? now->tv_sec > change->tv_sec
+					     : now->tv_nsec > change->tv_nsec;
+}
+
+bool
+hash_key_read(int fd, struct hash_key *k, bool *is_settled)
+{
+	struct timespec now;
 	struct stat st;
 
 	memset(k, 0, sizeof(*k)); /* it is compared whole */
-	if (fstat(fd, &st) != 0)
+	if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 ||
+	    fstat(fd, &st) != 0)
 		return false;
+	*is_settled = is_later(&now, &st.st_ctim);
 	k->device = st.st_dev;
 	k->inode = st.st_ino;
 	k->size = (uint64_t)st.st_size;
@@ -57,8 +77,6 @@ keep(struct hasher *h, const struct hash_key *k, const uint8_t *digest)
 {
 	size_t oldest = 0;
 
-	if (clock_wall_ms() / 1000 - k->ctime_s < FRESH_S)
-		return;
 	for (size_t i = 1; i < EVIDENCE_CACHE; i++)
 		if (h->cache[i].used < h->cache[oldest].used)
 			oldest = i;
@@ -97,9 +115,10 @@ finish_whole(struct hasher *h)
 {
 	struct program *p = &h->first->of->program;
 	struct hash_key now;
+	bool is_settled;
 
 	/* Still the bytes that were begun with? */
-	if (!hash_key_read(h->first->of->file, &now) ||
+	if (!hash_key_read(h->first->of->file, &now, &is_settled) ||
 	    !is_key(&now, &h->key)) {
 		finish(h, PROGRAM_CHANGED);
 		return;
@@ -116,12 +135,13 @@ hash_slice(struct deferred *d)
 	struct hasher *h = CONTAINER_OF(d, struct hasher, turn);
 	static uint8_t bytes[EVIDENCE_SLICE];
 	struct hash_job *j = h->first;
+	bool is_settled;
 	ssize_t n;
 
 	if (!j)
 		return;
 	if (h->at == 0) {
-		if (!hash_key_read(j->of->file, &h->key) ||
+		if (!hash_key_read(j->of->file, &h->key, &is_settled) ||
 		    h->key.size > EVIDENCE_FILE) {
 			finish(h, PROGRAM_UNREADABLE);
 			return;
@@ -171,6 +191,11 @@ hasher_add(struct hasher *h, struct hash_job *j)
 
 	if (e->file < 0)
 		return true;
+	if (!e->is_settled) {
+		e->program.state = PROGRAM_CHANGED;
+		fd_close(&e->file);
+		return true;
+	}
 	if (find_cached(h, &e->key, &e->program)) {
 		fd_close(&e->file);
 		return true;

@@ -5,7 +5,7 @@
 host=$NACRE_BIN/../e2e/guest_host
 tsc=$(awk -F: '/cpu MHz/ { printf "%d", $2 * 1000; exit }' /proc/cpuinfo)
 root=$(tiny_image)
-cp "$NACRE_BIN/../e2e/knock" "$root/bin/knock"
+cp "$NACRE_BIN/../e2e/knock" "$NACRE_BIN/../e2e/swap" "$root/bin/"
 install -d -m 777 "$root/work"
 install -m 777 "$NACRE_BIN/../e2e/knock" "$root/work/own"
 # The image has names of its own; they stay.
@@ -52,6 +52,8 @@ exec hidden -- sh -c 'cp /bin/knock /tmp/hidden; exec /tmp/hidden hidden'
 wait hidden
 exec own dir=/work -- sh -c './own blocking; echo >>own; ./own blocking'
 wait own
+exec swap -- sh -c 'cp /bin/swap /tmp/swapped; printf x >>/tmp/swapped; swap tick /tmp/swapped'
+wait swap
 exec last -- knock blocking
 wait last
 break
@@ -89,5 +91,11 @@ like "$(asked)" "'/tmp/mine' \( state 0, sha256 $sum\) asks" "a program of the a
 is "$(asked | grep -c "^'/work/own' ")" 2 "and it is another one from then on"
 like "$(asked)" "'/work/own' \\( state 0, of the image\\) asks" "first the image's own"
 like "$(asked)" "'/work/own' \\( state 0, sha256 $changed\\) asks" "then one with a digest of its own"
+is "$(of swap)" "60 connected" "a program that was just written may connect"
+sed -n 's/^err swap \(.*\)\\x0a$/#   of them \1/p' <<<"$out"
+ran=$( (cat "$root/bin/swap"; printf e) | sha256sum | cut -d' ' -f1)
+is "$(asked | grep "^'/tmp/swapped' " | grep -cvE "state 0, sha256 $ran|state 3, sha256 \)")" 0 \
+	"it is told with the digest of what ran or without one, not with that of what is in its file a moment later"
+like "$(asked)" "'/tmp/swapped' \( state 0, sha256 $ran\) asks" "of what ran, where nothing came between"
 like "$(asked)" "'/tmp/hidden' \\( state 0, sha256 $sum\\) asks" "one that is not dumpable is seen like any other"
 like "$(asked)" "'/tmp/gone' \( state 2, sha256 \) asks" "one without a name is told to have none"
