@@ -145,6 +145,29 @@ on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *bytes,
 	return 0;
 }
 
+/* A client that breaks a rule on each stream makes us reset it, which is no
+ * cheaper than resets of its own. */
+static void
+count_broken(struct h2 *h, uint32_t error)
+{
+	if (h->role != H2_SERVER)
+		return;
+	switch (error) {
+	case NGHTTP2_NO_ERROR:
+		h->broken -= h->broken > 0;
+		break;
+	case NGHTTP2_PROTOCOL_ERROR:
+	case NGHTTP2_FLOW_CONTROL_ERROR:
+	case NGHTTP2_STREAM_CLOSED:
+		if (++h->broken > H2_BROKEN)
+			(void)nghttp2_session_terminate_session(h->session,
+			    NGHTTP2_ENHANCE_YOUR_CALM);
+		break;
+	default:
+		break;
+	}
+}
+
 static int
 on_close(nghttp2_session *ng, int32_t id, uint32_t error, void *arg)
 {
@@ -152,6 +175,7 @@ on_close(nghttp2_session *ng, int32_t id, uint32_t error, void *arg)
 	struct h2_stream *s = h2_stream_find(h, id);
 
 	(void)ng;
+	count_broken(h, error);
 	if (!s)
 		return 0;
 	s->is_closing = true;

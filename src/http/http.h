@@ -63,6 +63,9 @@ struct h2 *h2_new(enum h2_role role, const struct h2_events *events,
 void h2_free(struct h2 *h);
 /* Another bound on what may be unread than LIMIT_UNREAD. */
 void h2_set_unread_max(struct h2 *h, size_t max);
+/* Another number of streams that the peer may have open than LIMIT_STREAMS;
+ * before anything came of it. */
+void h2_set_streams_max(struct h2 *h, uint32_t max);
 
 /* Bytes from the peer. -1: protocol error, the connection is finished (what
  * h2_output() still gives is the GOAWAY). When much waits to be sent the

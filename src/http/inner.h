@@ -20,6 +20,8 @@
 #define H2_RAISED_IDLE  (4 << 20) /* of others' bytes, before it is lowered */
 #define H2_RESETS_BURST 1000
 #define H2_RESETS_RATE  100 /* a second */
+/* Streams that broke a rule, less those that ended well. */
+#define H2_BROKEN       1000
 
 struct h2_stream {
 	int32_t id;
@@ -66,6 +68,7 @@ struct h2 {
 	size_t unsent;
 	size_t starved;
 	uint64_t consumed;
+	size_t broken; /* streams that the peer made us reset, less good ones */
 	struct h2_stream *raised_newest;
 	struct h2_stream *raised_oldest;
 	size_t raised;

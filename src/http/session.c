@@ -84,6 +84,17 @@ h2_set_unread_max(struct h2 *h, size_t max)
 }
 
 void
+h2_set_streams_max(struct h2 *h, uint32_t max)
+{
+	const nghttp2_settings_entry fewer = {
+		NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, max
+	};
+
+	BUG_IF(nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, &fewer,
+		   1) != 0);
+}
+
+void
 h2_free(struct h2 *h)
 {
 	if (!h)
@@ -126,6 +137,18 @@ fill(struct h2 *h)
 		(void)failed(h, nghttp2_strerror((int)n));
 }
 
+/* nghttp2 gives up without a word when it is flooded: say it. */
+static void
+give_up(struct h2 *h, int code)
+{
+	uint32_t error = code == NGHTTP2_ERR_BAD_CLIENT_MAGIC
+	    ? NGHTTP2_PROTOCOL_ERROR
+	    : NGHTTP2_ENHANCE_YOUR_CALM;
+
+	(void)failed(h, nghttp2_strerror(code));
+	(void)nghttp2_session_terminate_session(h->session, error);
+}
+
 int
 h2_receive(struct h2 *h, struct span bytes, struct fault *f)
 {
@@ -137,9 +160,8 @@ h2_receive(struct h2 *h, struct span bytes, struct fault *f)
 		n = nghttp2_session_mem_recv2(h->session, bytes.ptr, bytes.len);
 		h->is_inside = false;
 		if (n < 0)
-			(void)failed(h, nghttp2_strerror((int)n));
-		else
-			fill(h); /* a GOAWAY of ours shows here */
+			give_up(h, (int)n);
+		fill(h); /* a GOAWAY of ours shows here */
 	}
 	if (!h->has_failed)
 		return 0;

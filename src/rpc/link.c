@@ -43,6 +43,8 @@ link_new(struct loop *loop, const struct rpc_link_options *o)
 	BUG_IF(o->unread_max > 0 && o->unread_max <= LIMIT_MESSAGE);
 	l->unread_max = o->unread_max ? o->unread_max : LIMIT_UNREAD;
 	h2_set_unread_max(l->h2, l->unread_max);
+	if (o->streams_max > 0)
+		h2_set_streams_max(l->h2, o->streams_max);
 	loop_timer_set(loop, &l->up_timer, RPC_UP_MS);
 	if (l->ping_ms > 0)
 		loop_timer_set(loop, &l->ping_timer, l->ping_ms);

@@ -98,6 +98,8 @@ struct rpc_link_options {
 	 * not consumed, and messages that are not whole. The call that asks for
 	 * more fails. 0: LIMIT_UNREAD; else over LIMIT_MESSAGE. */
 	size_t unread_max;
+	/* Calls and streams that the peer may have open. 0: LIMIT_STREAMS. */
+	uint32_t streams_max;
 };
 
 /* fd becomes the link's (non-blocking, closed at the end), also on -1. */

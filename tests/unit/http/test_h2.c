@@ -545,6 +545,75 @@ reset_floods_end_the_connection(void **state)
 	pair_close(&p);
 }
 
+/* A window over 2^31 - 1 is the end of its stream (RFC 9113 6.9.1). */
+static void
+a_server_is_not_made_to_reset_for_ever(void **state)
+{
+	uint8_t frame[9 + 4] = { 0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff,
+		0xff };
+	struct pair p;
+	struct fault f = { 0 };
+	int i;
+
+	(void)state;
+	pair_open(&p);
+	for (i = 0; i < 5000 && !h2_has_failed(p.server.h, &f); i++) {
+		int32_t id = ask(&p, false);
+
+		(void)carry(&p.client, &p.server);
+		frame[7] = (uint8_t)(id >> 8);
+		frame[8] = (uint8_t)id;
+		(void)!h2_receive(p.server.h, span_of(frame, sizeof(frame)),
+		    &f);
+		settle(&p);
+		if (p.client.goaways)
+			break;
+	}
+	assert_int_equal(i, 1000);
+	assert_int_equal(p.client.goaways, 1);
+	pair_close(&p);
+}
+
+/* CONTINUATION (RFC 9113 6.10): eight, then the peer is told why. */
+static void
+a_flood_of_continuations_is_told_so(void **state)
+{
+	uint8_t headers[9] = { 0, 0, 0, 1, 0, 0, 0, 0, 1 };
+	uint8_t more[9] = { 0, 0, 0, 9, 0, 0, 0, 0, 1 };
+	struct pair p;
+	struct fault f = { 0 };
+	int rc;
+	int i;
+
+	(void)state;
+	pair_open(&p);
+	rc = h2_receive(p.server.h, span_of(headers, sizeof(headers)), &f);
+	for (i = 0; i < 100 && rc == 0; i++)
+		rc = h2_receive(p.server.h, span_of(more, sizeof(more)), &f);
+	assert_int_equal(rc, -1);
+	assert_true(i < 20);
+	(void)carry(&p.server, &p.client);
+	assert_int_equal(p.client.goaways, 1);
+	assert_true(h2_is_done(p.server.h));
+	pair_close(&p);
+}
+
+static void
+fewer_streams_are_offered_to_some(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_open(&p);
+	h2_set_streams_max(p.server.h, 2);
+	settle(&p);
+	for (int i = 0; i < 3; i++)
+		(void)ask(&p, false);
+	settle(&p);
+	assert_int_equal(h2_streams(p.server.h), 2);
+	pair_close(&p);
+}
+
 static void
 the_1001st_stream_is_refused(void **state)
 {
@@ -649,6 +718,9 @@ main(void)
 		    a_finished_answer_drops_the_rest_of_the_request),
 		cmocka_unit_test(pings_come_back_and_floods_end_the_connection),
 		cmocka_unit_test(reset_floods_end_the_connection),
+		cmocka_unit_test(a_server_is_not_made_to_reset_for_ever),
+		cmocka_unit_test(a_flood_of_continuations_is_told_so),
+		cmocka_unit_test(fewer_streams_are_offered_to_some),
 		cmocka_unit_test(the_1001st_stream_is_refused),
 		cmocka_unit_test(padding_does_not_eat_the_connection_window),
 		cmocka_unit_test(a_peer_that_never_reads_chokes_the_connection),
