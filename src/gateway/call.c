@@ -335,9 +335,9 @@ call_make(struct gateway *g, const struct call_face *face, void *client,
 		g->calls->prev = c;
 	g->calls = c;
 	g->calls_n++;
-	if (g->calls_n > GATEWAY_CALLS) {
-		fault_set(&c->fault, FAULT_BUSY, "over %d calls at once",
-		    GATEWAY_CALLS);
+	if (g->calls_n > face->most) {
+		fault_set(&c->fault, FAULT_BUSY, "over %zu calls at once",
+		    face->most);
 		c->phase = CALL_AUDIT;
 	}
 	return c;

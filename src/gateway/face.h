@@ -10,6 +10,7 @@
 #include "gateway/call.h"
 
 struct call_face {
+	size_t most; /* of all calls at once, before one more is refused */
 	/* After the row has said that such a caller may: may this one, now?
 	 * NULL: any. */
 	int (*admit)(struct call *c, struct fault *f);

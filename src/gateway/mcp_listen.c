@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include "gateway/mcp.h"
@@ -90,6 +91,17 @@ on_again(struct timer *t)
 	loop_rewatch(&m->listener, LOOP_IN);
 }
 
+/* Answers leave whole; and the last words to one that is closed on while it
+ * still sends would be lost if they waited for an acknowledgement. */
+static void
+serve(struct gateway *g, int fd)
+{
+	int one = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	mcp_link_start(g, fd);
+}
+
 static void
 on_ready(struct watch *w, unsigned events)
 {
@@ -106,7 +118,7 @@ on_ready(struct watch *w, unsigned events)
 		}
 		fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			mcp_link_start(g, fd);
+			serve(g, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)

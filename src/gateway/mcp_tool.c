@@ -131,6 +131,7 @@ freed(struct call *c)
 }
 
 static const struct call_face face = {
+	.most = GATEWAY_CALLS,
 	.admit = admit,
 	.decode = decode,
 	.send = send,

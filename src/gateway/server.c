@@ -26,7 +26,9 @@
 enum {
 	ANCESTORS = 64,
 	PAUSE_MS = 1000,
-	BATCH = 16, /* connections accepted a tick */
+	BATCH = 16,                  /* connections accepted a tick */
+	STREAMS = GATEWAY_CALLS / 4, /* of one connection */
+	UNREAD = 16 << 20,           /* bytes of it, twice */
 };
 
 struct client {
@@ -229,6 +231,8 @@ speak_http2(struct client *client, int fd)
 		.handlers = &handlers,
 		.events = &link_events,
 		.owner = client,
+		.unread_max = UNREAD,
+		.streams_max = STREAMS,
 	};
 	struct fault f = { 0 };
 
