@@ -4,6 +4,7 @@
 # callers are answered all the while. 43-attack.sh figures: how long those two
 # waited, instead (make bench-attack). SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
+. "$(dirname "$0")/../lib/tap.sh"
 
 gateway_up
 nacre image import tiny "$(tiny_image)" >/dev/null
@@ -20,17 +21,7 @@ if [ "${1-}" = figures ]; then
 	exit
 fi
 pid=$(gateway_pid)
-came=1
-while IFS=$'\t' read -r result title; do
-	case $result in
-	ok) ok 0 "$title" ;;
-	'not ok') ok 1 "$title" ;;
-	end) came=0 ;;
-	'#') printf '#   %s\n' "$title" ;;
-	*) printf '#   %s\n' "$result" ;;
-	esac
-done < <("${attack[@]}" 2>&1)
-ok $came "the attack came to its end"
+attacked "${attack[@]}"
 is "$(gateway_pid)" "$pid" "the gateway is still the same process"
 kill -0 "$pid"
 ok $? "and runs"

@@ -1,213 +1,18 @@
 # A hostile client of the MCP endpoint, bounded in count and time, and two
-# others whose calls must go on meanwhile: mcp_attack.py SOCKET PORT PID TOKEN
-# OTHER [figures]. One check a line as "ok<TAB>title", "end" at last; with
-# "figures" what the others waited, alone and under each attack, and no checks.
-# SPDX: Apache-2.0
-import ctypes
+# others whose calls must go on meanwhile: mcp_attack.py with the arguments of
+# attack.py. SPDX: Apache-2.0
 import json
-import multiprocessing
-import os
 import re
-import resource
-import signal
 import socket
 import struct
-import sys
 import threading
 import time
 
-place, port, pid, token, other = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
-figures = "figures" in sys.argv[6:]
-P = "io.modelcontextprotocol/"
-MIB = 1 << 20
-soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+from attack import (MIB, answer, ask, attack, bound, check, dial, end, ended, figures, files, modern, other, others, others_go_on, port, request, rest,
+                    tell, token)
 
-
-def dial(unix=False, timeout=60):
-    s = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
-    s.connect(place if unix else ("127.0.0.1", port))
-    s.settimeout(timeout)
-    return s
-
-
-def modern(method="tools/list", **params):
-    params["_meta"] = {P + "protocolVersion": "2026-07-28", P + "clientCapabilities": {}}
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-
-
-def request(body=b"", more=(), method="POST", path="/mcp", host="localhost", length=None, bearer=token, rpc=None, name=None):
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json", "Accept: application/json, text/event-stream"]
-    if bearer:
-        lines.append(f"Authorization: Bearer {bearer}")
-    if rpc:
-        lines += ["MCP-Protocol-Version: 2026-07-28", f"Mcp-Method: {rpc}"]
-    if name:
-        lines.append(f"Mcp-Name: {name}")
-    if length is not False:
-        lines.append(f"Content-Length: {len(body) if length is None else length}")
-    return "\r\n".join([*lines, *more, "", ""]).encode() + body
-
-
-def answer(s):
-    """Status, fields and body of one answer; status None: closed before it."""
-    got = b""
-    try:
-        while b"\r\n\r\n" not in got:
-            part = s.recv(65536)
-            if not part:
-                return None, {}, got
-            got += part
-        head, body = got.split(b"\r\n\r\n", 1)
-        lines = head.decode("latin-1").split("\r\n")
-        fields = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines[1:])}
-        while len(body) < int(fields.get("content-length", 0)):
-            body += s.recv(65536)
-    except ConnectionError:
-        return None, {}, got
-    return int(lines[0].split()[1]), fields, body
-
-
-def ask(raw, unix=False):
-    with dial(unix) as s:
-        try:
-            s.sendall(raw)
-        except ConnectionError:
-            pass  # it answered before all was sent
-        return answer(s)
-
-
-def rest(s):
-    """What it says until it closes; None: it does not."""
-    said = b""
-    try:
-        while part := s.recv(65536):
-            said += part
-    except ConnectionError:
-        pass
-    except TimeoutError:
-        return None
-    return said
-
-
-def ended(s):
-    return rest(s) is not None
-
-
-def check(good, title, why=""):
-    if figures:
-        return
-    print(("ok" if good else "not ok") + "\t" + title)
-    if not good:
-        print("#\t" + repr(why)[:400])
-
-
-def files():
-    return len(os.listdir(f"/proc/{pid}/fd"))
-
-
-def peak():
-    """The most memory that the gateway had so far, bytes."""
-    with open(f"/proc/{pid}/status") as f:
-        return next(int(line.split()[1]) << 10 for line in f if line.startswith("VmHWM:"))
-
-
-def until(test, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if test():
-            return True
-        time.sleep(0.02)
-    return False
-
-
-class Other:
-    """Another caller, in a process of its own: a new connection a call by the
-    port, or one that is kept by the socket. A call is answered or it failed."""
-
-    MOST = 100000
-
-    def __init__(self, unix):
-        self.unix = unix
-        self.good = multiprocessing.Value("q", 0)
-        self.bad = multiprocessing.Value("q", 0)
-        self.times = multiprocessing.Array(ctypes.c_double, self.MOST)
-        self.process = multiprocessing.Process(target=self.run, daemon=True)
-        self.process.start()
-
-    def run(self):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raw = request(modern("tools/call", name="get_policy", arguments={"id": "lead"}), rpc="tools/call", name="get_policy", bearer=None if self.unix else other)
-        kept = dial(True) if self.unix else None
-        while True:
-            began = time.monotonic()
-            try:
-                s = kept or dial(timeout=120)
-                s.sendall(raw)
-                status, _, body = answer(s)
-                good = status == 200 and b'"policy_hash"' in body and b"isError" not in body
-                if not kept:
-                    s.close()
-            except OSError as e:
-                status, body, good = None, str(e), False
-            if not good and self.bad.value < 3:
-                print(f"#\tanother caller got {status} {str(body)[:200]}", flush=True)
-            with self.good.get_lock():
-                self.times[self.good.value % self.MOST] = time.monotonic() - began
-                (self.good if good else self.bad).value += 1
-            time.sleep(0.06)  # both of them stay below a user's rate
-
-    def mark(self):
-        return self.good.value, self.bad.value
-
-    def took(self, since):
-        return sorted(self.times[i] * 1e3 for i in range(since[0], self.good.value))
-
-
-# Descriptors that it opens for itself meanwhile: a machine that is made ahead,
-# the database's.
-OWN = 8
-# What it may come to, whatever is sent: as many bodies as the port has places,
-# and some room.
-MEMORY = peak() + 128 * MIB + 64 * MIB
-others = {"port": Other(False), "socket": Other(True)}
-
-
-def others_go_on(marks, n=200 if figures else 3):
-    """Both were answered n times more since, and never refused."""
-    return until(lambda: all(o.good.value >= marks[k][0] + n or o.bad.value > marks[k][1] for k, o in others.items()), 120) and all(
-        o.bad.value == marks[k][1] for k, o in others.items())
-
-
-def attack(title, run):
-    """run() does it and gives what it still holds: sockets, or a function that
-    goes on with it. Others are served meanwhile; afterwards all is given back."""
-    print(f"#\t{title}", flush=True)
-    marks = {k: o.mark() for k, o in others.items()}
-    before = files()
-    held = run() or []
-    if callable(held):
-        child = multiprocessing.Process(target=held, daemon=True)
-        child.start()
-    good = others_go_on(marks)
-    if callable(held):
-        child.terminate()
-        child.join()
-        held = []
-    check(good, f"{title}: others are answered meanwhile", {k: (marks[k], o.mark()) for k, o in others.items()})
-    for s in held:
-        s.close()
-    check(until(lambda: files() <= before + OWN), f"{title}: and every descriptor is given back", (before, files()))
-    check(peak() < MEMORY, f"{title}: in bounded memory", (peak(), MEMORY))
-    print(f"#\tpeak {peak() >> 20} MiB", flush=True)
-    if figures:
-        tell(title, marks)
-
-
-def tell(title, marks):
-    for k, o in others.items():
-        t = o.took(marks[k])
-        print(f"{title:24} {k:8} {len(t):5} calls   p50 {t[len(t) // 2]:8.2f} ms   p99 {t[len(t) * 99 // 100]:8.2f} ms", flush=True)
+# As many bodies as the port has places, and some room.
+bound["growth"] = 128 * MIB + 64 * MIB
 
 
 # --- who one is
@@ -467,6 +272,4 @@ for title, run in {
     "JSON bombs": json_bombs,
 }.items():
     attack(title, run)
-for o in others.values():
-    o.process.terminate()
-print("end\t")
+end()

@@ -25,3 +25,17 @@ each() {
 	done <"$work/tap"
 	is "$code $(grep -c '^1\.\.' "$work/tap")" "0 1" "$prefix: it came to its end"
 }
+# attacked COMMAND...: lines of tests/lib/attack.py, test by test as they come.
+attacked() {
+	local result title came=1
+	while IFS=$'\t' read -r result title; do
+		case $result in
+		ok) ok 0 "$title" ;;
+		'not ok') ok 1 "$title" ;;
+		end) came=0 ;;
+		'#') printf '#   %s\n' "$title" ;;
+		*) printf '#   %s\n' "$result" ;;
+		esac
+	done < <("$@" 2>&1)
+	ok $came "the attack came to its end"
+}
