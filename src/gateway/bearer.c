@@ -58,18 +58,6 @@ bearer_is_launch(const struct gateway *g, struct span secret,
 	return false;
 }
 
-/* All are compared, so that time tells nothing. */
-static const struct store_token *
-find(const struct store_token *tokens, size_t n, const uint8_t *digest)
-{
-	const struct store_token *found = NULL;
-
-	for (size_t i = 0; i < n; i++)
-		if (secret_equal(tokens[i].digest, digest, STORE_HASH))
-			found = &tokens[i];
-	return found;
-}
-
 static void
 be(struct mcp_who *who, const struct store_token *t)
 {
@@ -94,13 +82,10 @@ be(struct mcp_who *who, const struct store_token *t)
 void
 bearer_find(struct gateway *g, const struct mcp_head *h, struct mcp_who *who)
 {
-	const struct store_token *t;
-	struct store_token *tokens;
-	uint8_t digest[STORE_HASH];
+	struct store_token t = { 0 };
 	struct fault f = { 0 };
 	struct span secret;
-	struct arena a;
-	size_t n = 0;
+	bool found = false;
 
 	memset(who, 0, sizeof(*who));
 	who->side = MCP_HOST;
@@ -108,13 +93,10 @@ bearer_find(struct gateway *g, const struct mcp_head *h, struct mcp_who *who)
 	if (!mcp_bearer(h, &secret))
 		return;
 	who->auth = MCP_BAD_TOKEN;
-	digest_of(secret, digest);
-	arena_init(&a, 1 << 20);
-	if (store_token_list(g->store, &a, &tokens, &n, &f) < 0)
+	/* What the time of a search tells of a hash is no help to guess from. */
+	digest_of(secret, t.digest);
+	if (store_token_get(g->store, &t, &found, &f) < 0)
 		log_warn(&f, "cannot look a token up");
-	t = find(tokens, n, digest);
-	if (t != NULL &&
-	    (t->expires_ms == 0 || clock_wall_ms() < t->expires_ms))
-		be(who, t);
-	arena_release(&a);
+	if (found && (t.expires_ms == 0 || clock_wall_ms() < t.expires_ms))
+		be(who, &t);
 }

@@ -312,6 +312,9 @@ int store_token_insert(struct store *s, const struct store_token *row,
     struct fault *f) MUST_CHECK;
 int store_token_remove(struct store *s, const char *id,
     struct fault *f) MUST_CHECK;
+/* The one of row->digest; found is false when there is none. */
+int store_token_get(struct store *s, struct store_token *row, bool *found,
+    struct fault *f) MUST_CHECK;
 /* All of them, in a. */
 int store_token_list(struct store *s, struct arena *a, struct store_token **out,
     size_t *n, struct fault *f) MUST_CHECK;

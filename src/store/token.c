@@ -68,3 +68,19 @@ store_token_list(struct store *s, struct arena *a, struct store_token **out,
 	store_end(q);
 	return got < 0 ? -1 : 0;
 }
+
+int
+store_token_get(struct store *s, struct store_token *row, bool *found,
+    struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, STORE_TOKEN_GET);
+	int got;
+
+	store_bind_blob(q, 1, span_of(row->digest, sizeof(row->digest)));
+	got = store_step(s, q, "find a token", f);
+	*found = got > 0;
+	if (*found)
+		read_row(q, row);
+	store_end(q);
+	return got < 0 ? -1 : 0;
+}

@@ -449,6 +449,42 @@ the_newest_grant_counts(void **state)
 }
 
 static void
+a_token_is_found_by_what_its_secret_hashes_to(void **state)
+{
+	struct store *s = open_store();
+	struct store_token a = { .id = "a",
+		.name = "a",
+		.user = "uid:1",
+		.scopes = "x",
+		.digest = { 1 },
+		.expires_ms = 7 };
+	struct store_token b = { .id = "b",
+		.name = "b",
+		.user = "uid:2",
+		.digest = { 2 } };
+	struct store_token got = { .digest = { 2 } };
+	bool found;
+
+	(void)state;
+	assert_int_equal(store_token_get(s, &got, &found, &fault), 0);
+	assert_false(found);
+	assert_int_equal(store_token_insert(s, &a, &fault), 0);
+	assert_int_equal(store_token_insert(s, &b, &fault), 0);
+	assert_int_equal(store_token_get(s, &got, &found, &fault), 0);
+	assert_true(found);
+	assert_string_equal(got.id, "b");
+	got.digest[0] = 1;
+	assert_int_equal(store_token_get(s, &got, &found, &fault), 0);
+	assert_true(found);
+	assert_string_equal(got.user, "uid:1");
+	assert_int_equal(got.expires_ms, 7);
+	assert_int_equal(store_token_remove(s, "a", &fault), 0);
+	assert_int_equal(store_token_get(s, &got, &found, &fault), 0);
+	assert_false(found);
+	store_close(s);
+}
+
+static void
 a_request_id_is_one_of_its_parent_and_caller(void **state)
 {
 	struct store *s = open_store();
