@@ -20,7 +20,8 @@
 #endif
 
 enum {
-	BUF_FIRST = 512,
+	BUF_FIRST = 1024,
+	BUF_SPARES = 64, /* rooms of that size kept */
 	ARENA_BLOCK = 8192,
 	SPARES = 4,        /* blocks kept, unless more are asked for */
 	SPARES_MOST = 64,  /* may be */
@@ -91,20 +92,41 @@ buf_init(struct buf *b, size_t max)
 	b->max = max;
 }
 
+/*
+ * Rooms of the first size that were given back, for the next buffers, as
+ * arenas have their blocks (below).
+ */
+static uint8_t *rooms[BUF_SPARES];
+static size_t rooms_n;
+
 void
 buf_release(struct buf *b)
 {
 	size_t max = b->max;
 
-	free(b->base);
+	if (KEEPS_SPARES && b->cap == BUF_FIRST && rooms_n < BUF_SPARES)
+		rooms[rooms_n++] = b->base;
+	else
+		free(b->base);
 	buf_init(b, max);
+}
+
+static uint8_t *
+room_grown(struct buf *b, size_t want)
+{
+	uint8_t *grown;
+
+	if (!b->base && want == BUF_FIRST && rooms_n > 0)
+		return rooms[--rooms_n];
+	grown = realloc(b->base, want);
+	BUG_IF(!grown);
+	return grown;
 }
 
 uint8_t *
 buf_room(struct buf *b, size_t n)
 {
 	size_t want;
-	uint8_t *grown;
 
 	if (n > b->max - b->len)
 		return NULL;
@@ -119,9 +141,7 @@ buf_room(struct buf *b, size_t n)
 	want = b->cap ? b->cap : BUF_FIRST;
 	while (want < b->len + n)
 		want = want > b->max / 2 ? b->max : want * 2;
-	grown = realloc(b->base, want);
-	BUG_IF(!grown);
-	b->base = grown;
+	b->base = room_grown(b, want);
 	b->cap = want;
 	return b->base + b->len;
 }

@@ -127,12 +127,12 @@ utf8_length(struct span s)
 bool
 utf8_valid(struct span s)
 {
-	while (s.len > 0) {
-		size_t n = utf8_length(s);
+	for (size_t at = 0; at < s.len;) {
+		size_t n = s.ptr[at] < 0x80 ? 1 : utf8_length(span_from(s, at));
 
 		if (n == 0)
 			return false;
-		s = span_from(s, n);
+		at += n;
 	}
 	return true;
 }

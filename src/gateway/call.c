@@ -297,6 +297,7 @@ static void
 free_call(void *p)
 {
 	struct call *c = p;
+	struct arena arena = c->arena; /* it lives in there itself */
 	struct gateway *g = c->g;
 
 	if (c->prev != NULL)
@@ -310,16 +311,20 @@ free_call(void *p)
 		c->face->freed(c);
 	buf_release(&c->answer);
 	buf_release(&c->detail);
-	arena_release(&c->arena);
-	free(c);
+	arena_release(&arena);
 }
 
 struct call *
 call_make(struct gateway *g, const struct call_face *face, void *client,
     const struct method *m, const struct caller *caller)
 {
-	struct call *c = must_alloc(sizeof(*c));
+	struct arena arena;
+	struct call *c;
 
+	arena_init(&arena, sizeof(*c) + m->arena);
+	c = arena_get(&arena, sizeof(*c));
+	BUG_IF(!c);
+	c->arena = arena;
 	c->g = g;
 	c->face = face;
 	c->client = client;
@@ -329,7 +334,6 @@ call_make(struct gateway *g, const struct call_face *face, void *client,
 	c->early_end = &c->early;
 	buf_init(&c->answer, LIMIT_MESSAGE);
 	buf_init(&c->detail, AUDIT_DETAIL);
-	arena_init(&c->arena, m->arena);
 	c->next = g->calls;
 	if (g->calls != NULL)
 		g->calls->prev = c;

@@ -39,14 +39,14 @@ static void
 exchange_free(void *p)
 {
 	struct exchange *x = p;
+	struct arena arena = x->arena; /* it lives in there itself */
 
 	for (size_t i = 0; x->runs != NULL && i < x->decision.ncalls; i++) {
 		buf_release(&x->runs[i].told);
 		buf_release(&x->runs[i].message);
 	}
 	buf_release(&x->piece);
-	arena_release(&x->arena);
-	free(x);
+	arena_release(&arena);
 }
 
 static void
@@ -360,16 +360,20 @@ mcp_begin(struct gateway *g, const struct mcp_who *who,
     const struct mcp_head *h, struct span body, const struct mcp_sink *sink,
     void *owner)
 {
-	struct exchange *x = must_alloc(sizeof(*x));
 	struct mcp *m = g->mcp;
+	struct arena arena;
+	struct exchange *x;
 
+	arena_init(&arena, sizeof(*x) + MCP_ARENA + MCP_BODY);
+	x = arena_get(&arena, sizeof(*x));
+	BUG_IF(!x);
+	x->arena = arena;
 	x->g = g;
 	x->sink = sink;
 	x->owner = owner;
 	x->tick.fire = on_tick;
 	x->overdue.fire = on_overdue;
 	buf_init(&x->piece, MCP_OUT);
-	arena_init(&x->arena, MCP_ARENA + MCP_BODY);
 	keep_who(x, who);
 	x->next = m->exchanges;
 	if (m->exchanges != NULL)

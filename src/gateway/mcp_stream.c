@@ -274,11 +274,11 @@ static void
 stream_free(void *p)
 {
 	struct mcp_stream *d = p;
+	struct arena arena = d->arena; /* it lives in there itself */
 
 	buf_release(&d->body);
 	buf_release(&d->out);
-	arena_release(&d->arena);
-	free(d);
+	arena_release(&arena);
 }
 
 static void
@@ -354,18 +354,21 @@ mcp_stream_open(struct mcp_streams *of, struct rpc_stream *s,
 {
 	struct mcp *m = of->g->mcp;
 	struct mcp_stream *d;
+	struct arena arena;
 	int status;
 
 	if (of->n >= MCP_STREAMS || m->streams_n >= MCP_STREAMS_ALL) {
 		rpc_stream_reset(s, H2_REFUSED_STREAM);
 		return;
 	}
-	d = must_alloc(sizeof(*d));
+	arena_init(&arena, sizeof(*d) + HEAD);
+	d = arena_get(&arena, sizeof(*d));
+	BUG_IF(!d);
+	d->arena = arena;
 	d->g = of->g;
 	d->of = of;
 	d->stream = s;
 	d->timer.fire = timed_out;
-	arena_init(&d->arena, HEAD);
 	buf_init(&d->body, MCP_BODY);
 	buf_init(&d->out, MCP_OUT);
 	of->n++;

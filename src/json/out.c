@@ -85,10 +85,10 @@ plain_run(struct span s)
 	size_t n = 0;
 
 	while (n < s.len) {
-		size_t step = json_utf8_step(span_from(s, n));
+		uint8_t c = s.ptr[n];
+		size_t step = c < 0x80 ? 1 : json_utf8_step(span_from(s, n));
 
-		if (step == 0 || s.ptr[n] < 0x20 || s.ptr[n] == '"' ||
-		    s.ptr[n] == '\\')
+		if (step == 0 || c < 0x20 || c == '"' || c == '\\')
 			break;
 		n += step;
 	}

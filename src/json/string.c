@@ -97,7 +97,7 @@ json_string_scan(struct span text, size_t *at, struct fault *f)
 				return -1;
 			continue;
 		}
-		n = json_utf8_step(span_from(text, *at));
+		n = c < 0x80 ? 1 : json_utf8_step(span_from(text, *at));
 		if (n == 0)
 			return json_wrong(*at, "invalid UTF-8", f);
 		*at += n;
