@@ -545,6 +545,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_newest_grant_counts, set_up,
 		    tear_down),
 		cmocka_unit_test_setup_teardown(
+		    a_token_is_found_by_what_its_secret_hashes_to, set_up,
+		    tear_down),
+		cmocka_unit_test_setup_teardown(
 		    a_request_id_is_one_of_its_parent_and_caller, set_up,
 		    tear_down),
 	};
