@@ -448,6 +448,7 @@ rig_answer_child(struct rig_answer *a)
 		fail_msg("a reply: %s", f.text);
 	(void)text_copy(a->id, sizeof(a->id), span_str(r.sandbox.id));
 	(void)text_copy(a->state, sizeof(a->state), span_str(r.sandbox.state));
+	a->has_exit = r.sandbox.has_exit;
 	arena_release(&arena);
 }
 

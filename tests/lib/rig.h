@@ -85,6 +85,7 @@ struct rig_answer {
 	char word[160];      /* "ok", or the code with what explains it */
 	char id[40];         /* of the sandbox in it, or of IN_PROGRESS */
 	char state[16];      /* of that sandbox */
+	bool has_exit;       /* so has it */
 	uint64_t retry_ms;   /* of a refusal that says when to ask again */
 	char text[RIG_TEXT]; /* all of a refusal, for messages */
 	struct buf bytes;    /* of a reply: rig_answer_release() */

@@ -380,7 +380,10 @@ a_root_whose_program_ended_waits_with_its_machine(void **state)
 	until_there_are(STARTS, "starting");
 	rig_call_start(&r, &a, root.name);
 	must(&a, "a start");
-	assert_true(is(root.id, "reserved"));
+	rig_ask_get(&r, &a, root.id);
+	assert_string_equal(a.state, "reserved");
+	assert_false(a.has_exit); /* that was of the launch before */
+	rig_answer_release(&a);
 	assert_ptr_equal(rig_guest_of(&r, root.id), old);
 	assert_false(old->is_asked);
 	r.holds = true;

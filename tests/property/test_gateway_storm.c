@@ -216,6 +216,32 @@ a_storm_of_retries_starts_one(void **state)
 	delete_tree(id);
 }
 
+static void
+a_root_that_never_ran_leaves_its_request_id(void **state)
+{
+	const struct rig_child c = { .word = "1", .request_id = "root" };
+	struct rig_answer a;
+	char id[2][LIMIT_ID + 1];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		rig_call_child(&r, &a, &c);
+		rig_until(&r, &a.is_done, "a root");
+		assert_string_equal(a.word, "ok");
+		rig_answer_child(&a);
+		memcpy(id[i], a.id, sizeof(id[i]));
+		rig_answer_release(&a);
+		if (i == 0)
+			rig_say_failed(rig_launched(&r, id[i]));
+		do {
+			rig_ask_get(&r, &a, id[0]);
+			rig_answer_release(&a);
+		} while (a.is_yes);
+	}
+	assert_string_not_equal(id[0], id[1]);
+	delete_tree(id[1]);
+}
+
 /* --- kills */
 
 enum by {
@@ -463,6 +489,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_many_creates_at_once_as_many_start_as_may),
 		cmocka_unit_test(a_storm_of_retries_starts_one),
+		cmocka_unit_test(a_root_that_never_ran_leaves_its_request_id),
 		cmocka_unit_test(
 		    a_kill_on_the_way_of_a_create_loses_and_doubles_nothing),
 	};
