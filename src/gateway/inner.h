@@ -140,6 +140,7 @@ struct gateway {
 	bool stopping_all; /* with the sandboxes */
 	bool answers_sent;
 	int64_t stop_by_ms;
+	size_t stop_machines; /* left when it was looked last */
 	struct timer stop_timer;
 	char supervisor_digest[65]; /* of the guest file; main.c */
 	char kernel_release[65];    /* as the last guest said it */

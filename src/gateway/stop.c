@@ -2,21 +2,35 @@
 /*
  * The end that was asked for: nothing new is begun, answers under way leave,
  * then the loop stops. Sandboxes go on under their keepers unless they are to
- * be stopped too, which is waited for, within bounds.
+ * be stopped too. That is waited for while it goes on, however deep the trees
+ * are: leaves end first, and each level may take its grace.
  */
 #include "gateway/call.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
 
 enum {
-	SANDBOXES_MS = 25000, /* a grace, and what ends a machine after it */
+	/* For a machine of those whose turn it is: more than its grace, and
+	 * than what ends it after that. */
+	MACHINE_MS = 25000,
 	ANSWERS_MS = 200,
 };
 
+/* Is one left that may still end? Each that does buys time for the next. */
 static bool
-is_machine_left(struct gateway *g)
+must_wait(struct gateway *g)
 {
-	return g->stopping_all && vm_first(g) != NULL;
+	size_t n = g->stopping_all ? vm_count(g) : 0;
+
+	if (n < g->stop_machines)
+		g->stop_by_ms = loop_now_ms(g->loop) + MACHINE_MS;
+	g->stop_machines = n;
+	if (n == 0)
+		return false;
+	if (loop_now_ms(g->loop) < g->stop_by_ms)
+		return true;
+	log_info("%zu machines do not end", n);
+	return false;
 }
 
 /* Twice: first the answers go, then the loop stops. */
@@ -26,7 +40,7 @@ on_time(struct timer *t)
 	struct gateway *g = CONTAINER_OF(t, struct gateway, stop_timer);
 	struct fault f = { 0 };
 
-	if (is_machine_left(g) && loop_now_ms(g->loop) < g->stop_by_ms) {
+	if (!g->answers_sent && must_wait(g)) {
 		loop_timer_set(g->loop, t, ANSWERS_MS);
 		return;
 	}
@@ -40,6 +54,13 @@ on_time(struct timer *t)
 	loop_timer_set(g->loop, t, ANSWERS_MS / 4);
 }
 
+static bool
+is_up(enum state s)
+{
+	return s == STATE_RUNNING || s == STATE_ENDED || s == STATE_STARTING ||
+	    s == STATE_RESERVED;
+}
+
 static int
 stop_row(void *owner, struct store_sandbox *row, struct fault *f)
 {
@@ -49,12 +70,12 @@ stop_row(void *owner, struct store_sandbox *row, struct fault *f)
 	struct arena a;
 	int rc;
 
-	if (row->state != STATE_RUNNING && row->state != STATE_ENDED &&
-	    row->state != STATE_STARTING && row->state != STATE_RESERVED)
+	if (!is_up((enum state)row->state))
 		return 0;
 	arena_init(&a, 4 << 20);
 	rc = store_sandbox_by_id(g->store, row->id, &a, &fresh, f);
-	if (rc == 0)
+	/* One above it may have taken it along. */
+	if (rc == 0 && is_up((enum state)fresh.state))
 		rc = sandbox_move(g, &fresh, EVENT_STOP, NULL, &verdict, f);
 	arena_release(&a);
 	return rc;
@@ -70,7 +91,8 @@ stop_begin(struct gateway *g, bool sandboxes)
 		return;
 	g->stopping = true;
 	g->stopping_all = sandboxes;
-	g->stop_by_ms = loop_now_ms(g->loop) + SANDBOXES_MS;
+	g->stop_by_ms = loop_now_ms(g->loop) + MACHINE_MS;
+	g->stop_machines = vm_count(g);
 	log_info("stopping%s", sandboxes ? ", with the sandboxes" : "");
 	if (sandboxes &&
 	    store_sandbox_list(g->store, &all, stop_row, g, &f) < 0)

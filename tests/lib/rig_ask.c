@@ -137,6 +137,15 @@ rig_call_start(struct rig *r, struct rig_answer *a, const char *full_name)
 	arena_release(&arena);
 }
 
+void
+rig_call_end(struct rig *r, struct rig_answer *a)
+{
+	const nacre_v1_StopGatewayRequest ask = { .stop_sandboxes = true };
+
+	rig_call(r, a, NACRE "StopGateway", nacre_v1_StopGatewayRequest_fields,
+	    &ask);
+}
+
 /* --- grants */
 
 static char program[] =

@@ -53,6 +53,9 @@ void rig_call_stop(struct rig *r, struct rig_answer *a, const char *id);
 void rig_call_delete(struct rig *r, struct rig_answer *a, const char *id);
 void rig_call_start(struct rig *r, struct rig_answer *a, const char *full_name);
 
+/* StopGateway, with the sandboxes. */
+void rig_call_end(struct rig *r, struct rig_answer *a);
+
 /* These do. act: "create", "update", "revoke". */
 void rig_ask_grant(struct rig *r, struct rig_answer *a, const char *act,
     const char *root, const struct rig_limits *l);
