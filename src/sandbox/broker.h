@@ -21,10 +21,10 @@
  * agent has no right to bind below port 1024, so that nothing of its own
  * stands in a doorway there.
  *
- * Nobody can write to a program that runs, and it runs while its call waits.
- * Once the call goes on it may end, be written to in the same tick of the
- * file's time, and be taken for what is in its file then: so the call of a
- * program that was just written waits for the tick to pass.
+ * The bytes of a program are held before its call goes on and it may end
+ * (evidence.c). They cannot be while they were changed in this very tick of
+ * the file's time, or while somebody may write to them: such a call is looked
+ * at again for a while.
  */
 #ifndef SANDBOX_BROKER_H
 #define SANDBOX_BROKER_H
@@ -42,7 +42,7 @@ enum broker_limits {
 	BROKER_ACCEPTS = 16,  /* Accept calls that wait */
 	BROKER_JOIN_MS = 10000, /* from "go on" to the connection */
 	BROKER_TURN = 32,       /* calls looked at in one tick */
-	BROKER_HELD = 32,    /* whose program was just written; then EAGAIN */
+	BROKER_HELD = 32,    /* to be looked at again; then EAGAIN */
 	BROKER_HOLD_MS = 10, /* between two looks at it: a tick of ctime */
 	BROKER_LOOKS = 10,   /* then it is told without a digest */
 	BROKER_DOOR_PORT = 80,

@@ -11,7 +11,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sandbox/evidence.h"
@@ -257,21 +259,86 @@ take_ancestors(const struct eyes *eyes, struct evidence *e, pid_t parent)
 	}
 }
 
+/* --- the bytes that are hashed */
+/* The writable layer's own file: what the union refuses and counts is its own
+ * affair. -1 with errno. */
+static int
+open_bytes(const struct eyes *eyes, const char *path, int file)
+{
+	struct statfs fs;
+
+	if (fstatfs(file, &fs) != 0)
+		return -1;
+	if (eyes->upper < 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC)
+		return fcntl(file, F_DUPFD_CLOEXEC, 0);
+	return fd_open_under(eyes->upper, path + 1,
+	    O_RDONLY | O_NONBLOCK | O_NOFOLLOW,
+	    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+}
+
+/*
+ * Put a lease on e->file, which is what the union shows in its place: the path
+ * may have led to another one meanwhile, but whose name was changed since
+ * `then` was changed since then.
+ *
+ * That what runs cannot be opened for writing is not enough: the union knows
+ * nothing of a shared mapping from before the exec. A lease is refused while
+ * there is one, and makes who would open the file for writing wait.
+ */
+static bool
+pin(struct evidence *e, int shown, const struct timespec *then)
+{
+	struct hash_key union_key;
+
+	/* Who is asked to give it up is told by a signal: one of no effect. */
+	return fcntl(e->file, F_SETSIG, SIGURG) == 0 &&
+	    fcntl(e->file, F_SETLEASE, F_RDLCK) == 0 &&
+	    hash_key_read(e->file, &e->key) &&
+	    hash_key_read(shown, &union_key) && e->key.size == union_key.size &&
+	    e->key.ctime_s == union_key.ctime_s &&
+	    e->key.ctime_ns == union_key.ctime_ns &&
+	    hash_key_settled(&e->key, then);
+}
+
+void
+evidence_let_go(struct evidence *e)
+{
+	/* A child before its exec has it open too. */
+	if (e->file >= 0)
+		(void)fcntl(e->file, F_SETLEASE, F_UNLCK);
+	fd_close(&e->file);
+}
+
+static void
+take_bytes(const struct eyes *eyes, struct evidence *e, int shown,
+    const struct timespec *then)
+{
+	e->file = open_bytes(eyes, e->program.path, shown);
+	if (e->file >= 0 && pin(e, shown, then))
+		return;
+	evidence_let_go(e);
+	e->program.state = PROGRAM_CHANGED;
+	e->is_settled = false;
+}
+
 int
 evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
     struct fault *f)
 {
+	struct timespec then;
 	pid_t parent = 0;
+	with_fd shown = -1;
 
 	*e = (struct evidence){ .file = -1, .is_settled = true };
 	arena_init(&e->arena, EVIDENCE_BYTES);
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &then);
 	if (read_group(eyes, tid, &e->pid, f) != 0 ||
 	    read_stat(eyes, e->pid, &parent, &e->start_ticks, f) != 0 ||
-	    evidence_program(eyes, e->pid, &e->arena, &e->program, &e->file,
-		f) != 0)
+	    evidence_program(eyes, e->pid, &e->arena, &e->program, &shown, f) !=
+		0)
 		return -1;
-	if (e->file >= 0 && !hash_key_read(e->file, &e->key, &e->is_settled))
-		return fault_sys(f, "cannot look at the program");
+	if (shown >= 0)
+		take_bytes(eyes, e, shown, &then);
 	take_ancestors(eyes, e, parent);
 	return 0;
 }
@@ -279,6 +346,6 @@ evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
 void
 evidence_release(struct evidence *e)
 {
-	fd_close(&e->file);
+	evidence_let_go(e);
 	arena_release(&e->arena);
 }

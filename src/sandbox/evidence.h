@@ -6,7 +6,7 @@
  *
  * All of it is true as long as the guest's kernel is. A process cannot change
  * its executable while one of its threads waits in a call: an exec ends the
- * other threads first, and what runs cannot be written to (ETXTBSY).
+ * other threads first, and what runs cannot be opened for writing (ETXTBSY).
  */
 #ifndef SANDBOX_EVIDENCE_H
 #define SANDBOX_EVIDENCE_H
@@ -16,6 +16,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "digest/digest.h"
@@ -77,9 +78,11 @@ struct evidence {
 	pid_t pid; /* of the thread group */
 	uint64_t start_ticks;
 	struct program program;
-	int file; /* open on the executable while it is to be hashed, else -1 */
+	/* The executable's bytes while they are to be hashed, else -1: under a
+	 * lease, so that nobody opens them for writing. */
+	int file;
 	struct hash_key key; /* of that file, when the process ran it */
-	bool is_settled;     /* the key, or there is no file */
+	bool is_settled; /* false: has CHANGED, unless a later look differs */
 	struct ancestor ancestors[EVIDENCE_ANCESTORS];
 	size_t ancestors_n;
 	bool is_cut;
@@ -90,6 +93,8 @@ struct evidence {
 int evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
     struct fault *f) MUST_CHECK;
 void evidence_release(struct evidence *e);
+/* Its bytes are not needed any more: let writers go on. */
+void evidence_let_go(struct evidence *e);
 /* The executable of a process; *file as in struct evidence, may be NULL. -1:
  * there is no such process. */
 int evidence_program(const struct eyes *eyes, pid_t pid, struct arena *a,
@@ -116,16 +121,17 @@ struct hasher {
 	} cache[EVIDENCE_CACHE];
 	uint64_t uses;
 };
-/* Settled: who writes to the file from now on gives it another key. It is not
- * in the clock tick of the last change: so look again after that tick. */
-bool hash_key_read(int fd, struct hash_key *k, bool *is_settled);
+bool hash_key_read(int fd, struct hash_key *k);
+/* Was the last change before that time, of CLOCK_REALTIME_COARSE? Then who
+ * changes the file later gives it another key. */
+bool hash_key_settled(const struct hash_key *k, const struct timespec *then);
 void hasher_init(struct hasher *h, struct loop *l);
 void hasher_release(struct hasher *h);
 /*
- * Fill in the digest, or the state that says why there is none, and close the
- * file; what was written to since the evidence was taken has CHANGED, and so
- * has what may have been: whose key was not settled then. done comes later, or
- * at once (true is returned and done is not called).
+ * Fill in the digest, or the state that says why there is none, and let go of
+ * the file; what was changed since the evidence was taken, or is to be written
+ * to, has CHANGED. done comes later, or at once (true is returned and done is
+ * not called).
  */
 bool hasher_add(struct hasher *h, struct hash_job *j);
 void hasher_drop(struct hasher *h, struct hash_job *j);

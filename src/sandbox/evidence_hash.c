@@ -3,15 +3,20 @@
  * Digests of executables that no import knows: a slice a tick, so that the
  * loop never waits for a file, and once for each (inode, ctime, size).
  *
- * ctime moves in steps of a timer tick (10 ms in our guest): two writes in one
- * tick give one key, and what ran between them was of other bytes than those
- * that are hashed. So a key says which bytes they are only when it was read in
- * a later tick than its own, while the file ran and could not be written to
- * (git calls an entry that is not like that racily clean). A clock that is set
- * back does not come by the same nanosecond again.
+ * The bytes are under a lease from the look at the process until they are
+ * hashed (evidence.c), so nobody writes to them meanwhile. What a digest is
+ * kept by is another matter. ctime moves in steps of a timer tick (10 ms in
+ * our guest), and two writes in one tick give one key: so a key counts only
+ * when it was read in a later tick than its own (git calls an entry that is
+ * not like that racily clean). A clock that is set back does not come by the
+ * same nanosecond again. tmpfs gives no new ctime to what is written through
+ * a mapping: nothing of it is kept.
  */
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,31 +24,26 @@
 #include "sandbox/evidence.h"
 
 enum {
-	TICK_MOST_S =
-	    1 /* so far ahead of the clock a change may be: it was set */
+	AHEAD_S = 1 /* a change so far ahead: the clock was set back since */
 };
 
-/* The clock that the change's time is taken from, as it was before it. */
-static bool
-is_later(const struct timespec *now, const struct timespec *change)
+bool
+hash_key_settled(const struct hash_key *k, const struct timespec *then)
 {
-	if (change->tv_sec - now->tv_sec > TICK_MOST_S)
+	if (k->ctime_s - then->tv_sec > AHEAD_S)
 		return true;
-	return now->tv_sec != change->tv_sec ? now->tv_sec > change->tv_sec
-					     : now->tv_nsec > change->tv_nsec;
+	return then->tv_sec != k->ctime_s ? then->tv_sec > k->ctime_s
+					  : then->tv_nsec > k->ctime_ns;
 }
 
 bool
-hash_key_read(int fd, struct hash_key *k, bool *is_settled)
+hash_key_read(int fd, struct hash_key *k)
 {
-	struct timespec now;
 	struct stat st;
 
 	memset(k, 0, sizeof(*k)); /* it is compared whole */
-	if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 ||
-	    fstat(fd, &st) != 0)
+	if (fstat(fd, &st) != 0)
 		return false;
-	*is_settled = is_later(&now, &st.st_ctim);
 	k->device = st.st_dev;
 	k->inode = st.st_ino;
 	k->size = (uint64_t)st.st_size;
@@ -105,7 +105,7 @@ finish(struct hasher *h, enum program_state state)
 	e->program.state = state;
 	h->first = j->next;
 	j->is_queued = false;
-	fd_close(&e->file);
+	evidence_let_go(e);
 	begin(h);
 	j->done(j);
 }
@@ -114,18 +114,20 @@ static void
 finish_whole(struct hasher *h)
 {
 	struct program *p = &h->first->of->program;
+	int file = h->first->of->file;
 	struct hash_key now;
-	bool is_settled;
+	struct statfs fs;
 
-	/* Still the bytes that were begun with? */
-	if (!hash_key_read(h->first->of->file, &now, &is_settled) ||
-	    !is_key(&now, &h->key)) {
+	/* Still the bytes that were begun with, and nobody waits to write? */
+	if (!hash_key_read(file, &now) || !is_key(&now, &h->key) ||
+	    fcntl(file, F_GETLEASE) != F_RDLCK || fstatfs(file, &fs) != 0) {
 		finish(h, PROGRAM_CHANGED);
 		return;
 	}
 	digest_final(&h->sum, p->digest);
 	p->has_digest = true;
-	keep(h, &now, p->digest);
+	if (fs.f_type != TMPFS_MAGIC)
+		keep(h, &now, p->digest);
 	finish(h, PROGRAM_FILE);
 }
 
@@ -135,18 +137,17 @@ hash_slice(struct deferred *d)
 	struct hasher *h = CONTAINER_OF(d, struct hasher, turn);
 	static uint8_t bytes[EVIDENCE_SLICE];
 	struct hash_job *j = h->first;
-	bool is_settled;
 	ssize_t n;
 
 	if (!j)
 		return;
 	if (h->at == 0) {
-		if (!hash_key_read(j->of->file, &h->key, &is_settled) ||
+		if (!hash_key_read(j->of->file, &h->key) ||
 		    h->key.size > EVIDENCE_FILE) {
 			finish(h, PROGRAM_UNREADABLE);
 			return;
 		}
-		/* What nobody runs any more can be written to. */
+		/* What nobody runs any more can be truncated. */
 		if (!is_key(&h->key, &j->of->key)) {
 			finish(h, PROGRAM_CHANGED);
 			return;
@@ -191,13 +192,8 @@ hasher_add(struct hasher *h, struct hash_job *j)
 
 	if (e->file < 0)
 		return true;
-	if (!e->is_settled) {
-		e->program.state = PROGRAM_CHANGED;
-		fd_close(&e->file);
-		return true;
-	}
 	if (find_cached(h, &e->key, &e->program)) {
-		fd_close(&e->file);
+		evidence_let_go(e);
 		return true;
 	}
 	j->next = NULL;

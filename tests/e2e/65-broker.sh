@@ -54,6 +54,8 @@ exec own dir=/work -- sh -c './own blocking; echo >>own; ./own blocking'
 wait own
 exec swap -- sh -c 'cp /bin/swap /tmp/swapped; printf x >>/tmp/swapped; swap tick /tmp/swapped'
 wait swap
+exec mapped -- sh -c 'cp /bin/swap /tmp/mapped; printf x >>/tmp/mapped; swap mapped /tmp/mapped'
+wait mapped
 exec last -- knock blocking
 wait last
 break
@@ -97,5 +99,8 @@ ran=$( (cat "$root/bin/swap"; printf e) | sha256sum | cut -d' ' -f1)
 is "$(asked | grep "^'/tmp/swapped' " | grep -cvE "state 0, sha256 $ran|state 3, sha256 \)")" 0 \
 	"it is told with the digest of what ran or without one, not with that of what is in its file a moment later"
 like "$(asked)" "'/tmp/swapped' \( state 0, sha256 $ran\) asks" "of what ran, where nothing came between"
+is "$(of mapped)" "5 connected" "one that somebody can write to may connect too"
+is "$(asked | grep "^'/tmp/mapped' " | grep -cv 'state 3, sha256 )') $(asked | grep -c "^'/tmp/mapped' ")" "0 1" \
+	"but has no digest: there is a mapping from before it ran"
 like "$(asked)" "'/tmp/hidden' \\( state 0, sha256 $sum\\) asks" "one that is not dumpable is seen like any other"
 like "$(asked)" "'/tmp/gone' \( state 2, sha256 \) asks" "one without a name is told to have none"

@@ -8,7 +8,10 @@
  *   swap tick FILE     FILE, a copy of this program, has a last byte: it runs
  *                      with 'e' there, and has 'b' when it has ended, in the
  *                      same tick of the file's time where that can be done
+ *   swap mapped FILE   likewise, but 'b' is written through a mapping from
+ *                      before it ran, at which nobody looks
  */
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -26,6 +29,7 @@
 enum {
 	SOCKET = 3,
 	TRIES = 60,
+	MAPPED = 5,
 };
 
 static void
@@ -115,6 +119,39 @@ tick(const char *path)
 	printf("%d connected\n", joined);
 }
 
+static void
+mapped(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int joined = 0;
+	struct stat st;
+	char *last;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return;
+	last = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, fd, 0);
+	(void)close(fd);
+	if (last == MAP_FAILED)
+		return;
+	last += st.st_size - 1;
+	for (int i = 0; i < MAPPED; i++) {
+		int s = socket(AF_INET, SOCK_STREAM, 0);
+		int status = -1;
+
+		(void)dup2(s, SOCKET);
+		*last = 'e';
+		next_tick();
+		next_tick();
+		(void)waitpid(run_quick(path), &status, 0);
+		*last = 'b';
+		joined += status == 0;
+		ask(s);
+		(void)close(s);
+	}
+	printf("%d connected\n", joined);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -122,5 +159,7 @@ main(int argc, char **argv)
 		quick();
 	if (argc == 3 && strcmp(argv[1], "tick") == 0)
 		tick(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "mapped") == 0)
+		mapped(argv[2]);
 	return 0;
 }
