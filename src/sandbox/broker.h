@@ -42,9 +42,9 @@ enum broker_limits {
 	BROKER_ACCEPTS = 16,  /* Accept calls that wait */
 	BROKER_JOIN_MS = 10000, /* from "go on" to the connection */
 	BROKER_TURN = 32,       /* calls looked at in one tick */
-	BROKER_HELD = 32,    /* to be looked at again; then EAGAIN */
-	BROKER_HOLD_MS = 10, /* between two looks at it: a tick of ctime */
-	BROKER_LOOKS = 10,   /* then it is told without a digest */
+	BROKER_HELD = 32,       /* to be looked at again; then EAGAIN */
+	BROKER_HOLD_MS = 10,    /* between two looks at it: a tick of ctime */
+	BROKER_LOOKS = 10,      /* then it is told without a digest */
 	BROKER_DOOR_PORT = 80,
 };
 /* The one destination; /etc/hosts names it openshell.local. */
@@ -79,7 +79,7 @@ struct join {
 	struct timer timer;
 };
 
-/* A call that waits for its program's key to settle. */
+/* A call that waits for its program to be looked at again. */
 struct held {
 	bool is_used;
 	unsigned looks;
