@@ -34,15 +34,20 @@ h1_free(struct h1 *h)
 }
 
 void
+h1_drop_body(struct h1 *h)
+{
+	buf_release(&h->body);
+	buf_init(&h->body, h->body_max);
+}
+
+void
 h1_next(struct h1 *h)
 {
 	if (h->state == H1_BROKEN)
 		return;
 	buf_clear(&h->head);
 	buf_clear(&h->line);
-	/* A body's memory is given back: many connections may be idle. */
-	buf_release(&h->body);
-	buf_init(&h->body, h->body_max);
+	h1_drop_body(h); /* many connections may be idle */
 	memset(&h->request, 0, sizeof(h->request));
 	h->state = H1_IN_HEAD;
 	h->seen = 0;

@@ -69,6 +69,8 @@ enum h1_progress h1_feed(struct h1 *h, struct span in, size_t *used);
 const struct h1_request *h1_request(const struct h1 *h);
 /* From H1_DONE on. */
 struct span h1_body(const struct h1 *h);
+/* The body has been used: its memory goes, the head stays. */
+void h1_drop_body(struct h1 *h);
 /* Drop the request and begin to read the next one. */
 void h1_next(struct h1 *h);
 /* Has any byte of a request come that is not told as H1_DONE? */

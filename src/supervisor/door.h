@@ -25,9 +25,10 @@
 enum door_limits {
 	DOOR_CONNECTIONS = 64, /* an idle one leaves for a new one */
 	DOOR_ASKS = 8,         /* Accept calls that wait in the sandbox */
-	DOOR_BODIES = 4,       /* bodies that are read at once; others wait */
+	DOOR_BODIES = 4,       /* bodies that are here at once; others wait */
 	DOOR_HEAD_MS = 10000,  /* to send the header fields */
-	DOOR_BODY_MS = 30000,  /* to send the body */
+	DOOR_TURN_MS = 30000,  /* to wait for that */
+	DOOR_BODY_MS = 10000,  /* to send the body */
 	DOOR_IDLE_MS = 75000,  /* between two requests */
 	DOOR_SPARE_MS = 2000,  /* idle for that long it may leave */
 	DOOR_WRITE_MS = 30000, /* to take some bytes of an answer */
@@ -87,7 +88,8 @@ struct door_conn {
 	bool is_gone;      /* closed; freed when nothing is on its way */
 	bool is_deaf;      /* bytes wait behind the request that is served */
 	int64_t idle_since_ms;
-	void *serving; /* door_serve's, while DOOR_SERVING */
+	int64_t waits_since_ms; /* while DOOR_WAITING */
+	void *serving;          /* door_serve's, while DOOR_SERVING */
 };
 
 struct door {
@@ -123,6 +125,8 @@ void door_conn_looked(struct door_conn *c);
 void door_reply(struct door_conn *c, const struct h1_reply *r);
 void door_piece(struct door_conn *c, struct span piece);
 void door_end(struct door_conn *c);
+/* The request's body is on its way to the gateway: the next one's turn. */
+void door_body_sent(struct door_conn *c);
 
 /* --- door_serve.c */
 /* The head is there: an answer that needs no body (true: *r is it). */

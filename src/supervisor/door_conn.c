@@ -29,20 +29,30 @@ static void
 give_body_turn(struct door_conn *c)
 {
 	struct door *d = c->door;
+	struct door_conn *next = NULL;
 
 	if (!c->has_body_turn)
 		return;
 	c->has_body_turn = false;
 	d->bodies--;
 	for (size_t i = 0; i < DOOR_CONNECTIONS; i++) {
-		struct door_conn *next = d->conns[i];
+		struct door_conn *w = d->conns[i];
 
-		if (next && next->phase == DOOR_WAITING) {
-			next->phase = DOOR_READING;
-			loop_later(d->sv->loop, &next->more);
-			return;
-		}
+		if (w && w->phase == DOOR_WAITING &&
+		    (!next || w->waits_since_ms < next->waits_since_ms))
+			next = w;
 	}
+	if (!next)
+		return;
+	next->phase = DOOR_READING;
+	loop_later(d->sv->loop, &next->more);
+}
+
+void
+door_body_sent(struct door_conn *c)
+{
+	h1_drop_body(c->reader);
+	give_body_turn(c);
 }
 
 /* A lookup on its way holds the object, not its descriptor. */
@@ -264,6 +274,8 @@ head_came(struct door_conn *c)
 		return;
 	if (c->door->bodies == DOOR_BODIES) {
 		c->phase = DOOR_WAITING;
+		c->waits_since_ms = loop_now_ms(c->door->sv->loop);
+		set_timer(c, DOOR_TURN_MS);
 		return;
 	}
 	c->door->bodies++;

@@ -190,6 +190,8 @@ pump(struct serving *s)
 {
 	nacre_session_v1_DoorUp up = nacre_session_v1_DoorUp_init_zero;
 
+	if (s->body.len == 0)
+		return;
 	up.which_kind = nacre_session_v1_DoorUp_body_tag;
 	while (s->call && s->body.len > 0) {
 		struct span part = buf_span(&s->body);
@@ -210,9 +212,13 @@ pump(struct serving *s)
 		if (r != 0)
 			return; /* `writable` goes on, or `closed` comes */
 		buf_eat(&s->body, part.len);
-		if (s->body.len == 0)
-			rpc_half_close(s->call);
 	}
+	if (!s->call || s->body.len > 0)
+		return;
+	rpc_half_close(s->call);
+	buf_release(&s->body);
+	if (s->conn)
+		door_body_sent(s->conn);
 }
 
 static void
