@@ -64,7 +64,7 @@ def answer(s):
     return int(lines[0].split()[1]), fields, body
 
 
-def ask(raw, unix=False):
+def ask(raw, unix=False, dial=dial):
     with dial(unix) as s:
         try:
             s.sendall(raw)

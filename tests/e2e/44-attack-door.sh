@@ -1,0 +1,35 @@
+#!/bin/bash
+# A hostile program inside a sandbox (tests/lib/door_attack.py), at the door:
+# what it sends is refused by name, memory and descriptors stay bounded, and
+# callers on the host and at another door are answered all the while.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/../lib/e2e.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+gateway_up
+root=$(tiny_image)
+cp "$NACRE_BIN/../e2e/wires" "$root/bin/wires"
+cp "$NACRE_BIN/nacre" "$root/bin/nacre"
+nacre image import tiny "$root" >/dev/null
+cat >"$work/policy.yaml" <<'END'
+version: 1
+filesystem_policy: {include_workdir: true, read_only: [/bin, /etc, /proc], read_write: [/tmp]}
+landlock: {compatibility: best_effort}
+END
+for name in lead calm; do
+	nacre sandbox create --name $name --from tiny --policy "$work/policy.yaml" --quiet -- sleep 100000 >/dev/null
+	is "$(get $name state)" running "the sandbox $name runs"
+	nacre grant create $name --max-depth 1 --max-breadth 1 --max-total 1 --program /bin/wires --program /bin/nacre >/dev/null
+done
+[ "$failures" -eq 0 ] || exit
+url=$(nacre gateway status -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)["mcp"])')
+port=${url##*:} port=${port%%/*}
+bad=$(nacre token create bad --expires 1h 2>/dev/null | tail -n 1)
+good=$(nacre token create good --expires 1h 2>/dev/null | tail -n 1)
+pid=$(gateway_pid)
+export LEAD="nacre sandbox exec lead -- wires 127.0.0.80 80" CALM="nacre sandbox exec calm -- wires 127.0.0.80 80"
+attacked /usr/bin/python3 "$top/tests/lib/door_attack.py" "$NACRE_STATE/gateway.sock" "$port" "$pid" "$bad" "$good"
+is "$(gateway_pid)" "$pid" "the gateway is still the same process"
+kill -0 "$pid"
+ok $? "and runs"
+run nacre sandbox exec lead -- nacre mcp call get_sandbox
+like "$out" '"name":"lead"' "the granted program calls as before"
