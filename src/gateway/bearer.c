@@ -5,6 +5,7 @@
 #include "digest/digest.h"
 #include "gateway/bearer.h"
 #include "gateway/mcp.h"
+#include "gateway/steady.h"
 
 enum {
 	BYTES = 32,
@@ -41,7 +42,7 @@ bearer_is_launch(const struct gateway *g, struct span secret,
 	struct identity_expect expect = {
 		.point = g->token_key.point,
 		.domain = g->config.trust_domain,
-		.now_s = clock_wall_ms() / 1000,
+		.now_s = steady_now_s(g),
 	};
 
 	for (int i = 0; i < IDENTITY_AUDIENCES; i++) {

@@ -70,6 +70,7 @@ struct gateway {
 	int lock;
 	int ready_fd; /* told once it listens; -1: nobody waits */
 	int64_t started_ms;
+	int64_t steady_ms;         /* steady.c */
 	struct fault failed;       /* why it ends by itself */
 	struct tls_key tunnel_key; /* of the control tunnels' TLS */
 	struct tls_key token_key;  /* of the launch tokens */

@@ -38,6 +38,7 @@
 #include "gateway/record.h"
 #include "gateway/sandbox.h"
 #include "gateway/stale.h"
+#include "gateway/steady.h"
 #include "gateway/tally.h"
 #include "gateway/tree.h"
 
@@ -275,7 +276,7 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 		return -1;
 	if (open_state(g, o, f) < 0 || take_lock(g, f) < 0 ||
 	    find_programs(g, f) < 0 || keys_open(g, f) < 0 ||
-	    open_stores(g, f) < 0)
+	    open_stores(g, f) < 0 || steady_open(g, f) < 0)
 		return -1;
 	g->loop = loop_new(f);
 	if (g->loop == NULL ||

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gateway/session_inner.h"
+#include "gateway/steady.h"
 
 enum {
 	LEFTOVER_MS = IDENTITY_LEEWAY_S * 1000,
@@ -32,7 +33,7 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 {
 	struct identity_claims c = {
 		.epoch = s->epoch,
-		.issued_s = clock_wall_ms() / 1000,
+		.issued_s = steady_now_s(s->g),
 	};
 
 	c.expires_s = c.issued_s + s->g->config.token_life_s;
@@ -80,7 +81,7 @@ verify(struct session *s, enum identity_audience audience, struct span token,
 		.point = s->g->token_key.point,
 		.domain = s->g->config.trust_domain,
 		.audience = audience,
-		.now_s = clock_wall_ms() / 1000,
+		.now_s = steady_now_s(s->g),
 	};
 
 	if (identity_verify(&expect, token, out, f) < 0)

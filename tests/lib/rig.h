@@ -67,8 +67,9 @@ struct rig_guest {
 	uint64_t generation;     /* of its policy */
 	char gateway[RIG_TOKEN]; /* tokens */
 	char door[RIG_TOKEN];
-	struct rig_clock half_life; /* at either they are renewed */
+	int64_t half_life_ms; /* mono: then they are renewed */
 	char bearer[RIG_TOKEN + 16];
+	bool is_refused;  /* it came back, and its token was not taken */
 	bool is_launched; /* the bundle came */
 	bool is_open;     /* the session was answered */
 	bool is_ready;    /* it was told to say so */
@@ -168,7 +169,7 @@ void rig_send(struct rpc_call *c, const struct pb_msgdesc_s *fields,
 void rig_open_tunnel(struct rig_guest *g);
 void rig_take_tunnel(struct rig_guest *g, struct rpc_call *c);
 void rig_take_tokens(struct rig_guest *g, const char *gateway, const char *door,
-    int64_t expires_ms);
+    int64_t life_ms);
 void rig_take_refusal(struct rig_answer *a, struct span detail,
     const struct fault *f);
 

@@ -240,7 +240,7 @@ renew_message(struct rpc_call *c, void *owner, struct span m)
 	arena_init(&a, ARENA);
 	if (WIRE_DECODE(nacre_session_v1_Tokens, &t, m, &a, &f) != 0)
 		fail_msg("%s", f.text);
-	rig_take_tokens(r->g, t.gateway, t.door, t.expires_ms);
+	rig_take_tokens(r->g, t.gateway, t.door, t.life_ms);
 	arena_release(&a);
 }
 
@@ -284,14 +284,11 @@ renew(struct rig_guest *g)
 void
 rig_renew(struct rig *r)
 {
-	const struct rig_clock *now = rig_clock();
-
 	for (size_t i = 0; i < RIG_GUESTS; i++) {
 		struct rig_guest *g = &r->guest[i];
 
 		if (g->is_used && g->is_open &&
-		    (now->mono_ms >= g->half_life.mono_ms ||
-			now->wall_ms >= g->half_life.wall_ms))
+		    rig_clock()->mono_ms >= g->half_life_ms)
 			renew(g);
 	}
 }

@@ -101,22 +101,18 @@ rig_release(struct rig_guest *g)
 
 void
 rig_take_tokens(struct rig_guest *g, const char *gateway, const char *door,
-    int64_t expires_ms)
+    int64_t life_ms)
 {
-	const struct rig_clock *now = rig_clock();
-	int64_t half_ms = (expires_ms - now->wall_ms) / 2;
-
 	assert_true(text_copy(g->gateway, RIG_TOKEN, span_str(gateway)));
 	assert_true(text_copy(g->door, RIG_TOKEN, span_str(door)));
 	(void)text_fmt(g->bearer, sizeof(g->bearer), "Bearer %s", g->gateway);
-	g->half_life = (struct rig_clock){ now->wall_ms + half_ms,
-		now->mono_ms + half_ms };
+	g->half_life_ms = rig_clock()->mono_ms + life_ms / 2;
 }
 
 static void
 take_tokens(struct rig_guest *g, const nacre_session_v1_Tokens *t)
 {
-	rig_take_tokens(g, t->gateway, t->door, t->expires_ms);
+	rig_take_tokens(g, t->gateway, t->door, t->life_ms);
 }
 
 static void
@@ -212,12 +208,12 @@ session_closed(struct rpc_call *c, void *owner, const struct fault *f,
 {
 	struct rig_guest *g = owner;
 
-	(void)f;
 	(void)detail;
 	if (g->session != c)
 		return;
 	g->session = NULL;
 	g->is_open = false;
+	g->is_refused = f->code == FAULT_UNAUTHENTICATED;
 }
 
 static void

@@ -132,6 +132,49 @@ a_clock_that_is_set_ends_no_session(void **state)
 	}
 }
 
+/* A gateway that comes back has only what the tokens say. */
+static void
+a_guest_comes_back_whatever_the_clock_is_set_to(void **state)
+{
+	static const int hours[] = { -2, 5, -48, 100 };
+	struct rig_guest *root = rig_new_root(&r, "back");
+	const struct rig_child c = { .word = "1" };
+	struct rig_answer a;
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(hours); i++) {
+		rig_pass(&r, 0, (int64_t)hours[i] * HOUR_MS);
+		rig_kill(&r);
+		rig_start(&r, NULL);
+		assert_ptr_equal(rig_launched(&r, root->sandbox), root);
+		rig_door_child(root, &a, &c, RIG_PROGRAM);
+		rig_until(&r, &a.is_done, "a call at the door");
+		assert_string_equal(a.word, "NOT_ALLOWED no_grant");
+		rig_answer_release(&a);
+	}
+}
+
+/* The host's clock says that no time has passed. */
+static void
+a_life_that_is_over_stays_over(void **state)
+{
+	struct rig_guest *root = rig_new_root(&r, "late");
+	char id[LIMIT_ID + 1];
+	struct rig_answer a;
+
+	(void)state;
+	memcpy(id, root->sandbox, sizeof(id));
+	rig_kill(&r);
+	rig_pass(&r, HOUR_MS + 31000, -(HOUR_MS + 31000));
+	rig_start(&r, NULL);
+	rig_until(&r, &root->is_refused, "a refusal");
+	assert_false(root->is_open);
+	rig_call_delete(&r, &a, id);
+	rig_until(&r, &a.is_done, "a delete");
+	assert_string_equal(a.word, "ok");
+	rig_answer_release(&a);
+}
+
 static void
 a_deadline_runs_before_anybody_asks(void **state)
 {
@@ -173,6 +216,9 @@ main(int argc, char **argv)
 		cmocka_unit_test(
 		    a_clock_set_forward_and_back_brings_no_grant_to_life),
 		cmocka_unit_test(a_clock_that_is_set_ends_no_session),
+		cmocka_unit_test(
+		    a_guest_comes_back_whatever_the_clock_is_set_to),
+		cmocka_unit_test(a_life_that_is_over_stays_over),
 		cmocka_unit_test(a_deadline_runs_before_anybody_asks),
 	};
 
