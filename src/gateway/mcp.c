@@ -304,7 +304,7 @@ decide(struct exchange *x, const struct mcp_head *h, struct span body)
 		stop_calls(x, &d->cancels[i]);
 	if (d->ends_session) {
 		stop_calls(x, NULL);
-		mcp_ended_add(&x->g->mcp->ended, &d->session);
+		mcp_ended_keep(x->g, &d->session);
 	}
 	if (d->next == MCP_RUN && run(x))
 		return;
@@ -398,6 +398,7 @@ mcp_open(struct gateway *g, struct fault *f)
 	m->server.key = m->key;
 	m->server.ended = &m->ended;
 	memcpy(m->key, g->mcp_key, sizeof(m->key));
+	mcp_ended_read(g);
 	arena_init(&m->arena, 1 << 20);
 	if (mcp_server_ready(&m->server, &m->arena, f) < 0)
 		return -1;

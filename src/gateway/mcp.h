@@ -6,6 +6,7 @@
  *
  *   mcp         one request and its answer: an exchange
  *   mcp_tool    the face of its calls
+ *   mcp_ended   sessions that were deleted
  *   mcp_conn    HTTP/1.1 on a descriptor
  *   mcp_stream  a request on a stream of HTTP/2
  *   mcp_listen  the port on 127.0.0.1; mcp_link  a connection to it
@@ -99,6 +100,10 @@ void mcp_run_over(struct mcp_run *r);
 void mcp_run_freed(struct mcp_run *r);
 void mcp_run_progress(struct mcp_run *r, const struct call_progress *p);
 struct arena *mcp_run_arena(struct mcp_run *r);
+
+/* mcp_ended.c: what a DELETE ended stays so, after a restart too. */
+void mcp_ended_read(struct gateway *g);
+void mcp_ended_keep(struct gateway *g, const struct mcp_session *s);
 
 /* mcp_head.c: a head that HTTP has read, which it borrows. */
 void mcp_head_of(const struct h1_request *r, struct mcp_head *h);

@@ -179,12 +179,21 @@ inside ask $door 443 /tmp/h2
 [ "$code" -ne 0 ]
 ok $? "and no other port is open"
 
+# --- sessions of the first era
+by_socket() { curl -s --unix-socket "$socket" -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' "$@" http://localhost/mcp; }
+session() { by_socket -o /dev/null -D - -d '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}' | tr -d '\r' | sed -n 's/^mcp-session-id: //Ip'; }
+pings() { by_socket -o /dev/null -w '%{http_code}' -H "mcp-session-id: $1" -d '{"jsonrpc":"2.0","id":1,"method":"ping"}'; }
+lives=$(session) ended=$(session)
+is "$(by_socket -o /dev/null -w '%{http_code}' -H "mcp-session-id: $ended" -X DELETE)" 204 "a session is ended"
+is "$(pings "$lives") $(pings "$ended")" "200 404" "and another is not"
+
 # --- the gateway goes and comes
 pid=$(gateway_pid)
 kill -9 "$pid"
 tail --pid="$pid" -f /dev/null
 gateway_up
 is "$(mcp)" "$url" "the port is the same after a restart"
+is "$(pings "$lives") $(pings "$ended")" "200 404" "the session that lived lives, the one that ended does not"
 inside nacre mcp call get_sandbox '{"id":"box"}'
 like "$out" '"state":"running"' "the door works again after a crash of the gateway"
 inside nacre mcp call delete_sandbox '{"id":"box"}'
