@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections that share a limit. When it is reached the next one takes the
- * place of one that does nothing: first of those from which no good request
- * has come, then of those between two requests; each time the longest one. So
+ * place of one that does nothing. Those from which no good request has come
+ * have a quarter of the places: past it the longest of them goes. Else it is
+ * one between two requests, the longest of whoever has most of those. So
  * whoever opens connections without end shuts out himself.
  */
 #ifndef GATEWAY_CROWD_H
@@ -19,6 +20,7 @@ enum crowd_rank {
 };
 
 struct crowd;
+struct crowd_owner;
 
 /* Embedded in the connection. */
 struct crowd_seat {
@@ -26,7 +28,8 @@ struct crowd_seat {
 	void (*close)(struct crowd_seat *s);
 	struct crowd *crowd; /* NULL: in none */
 	enum crowd_rank rank;
-	struct crowd_seat *next; /* of those of that rank, but CROWD_BUSY */
+	struct crowd_owner *owner; /* NULL: nobody knows */
+	struct crowd_seat *next;   /* of those of that rank, but CROWD_BUSY */
 	struct crowd_seat *prev;
 };
 
@@ -35,15 +38,21 @@ struct crowd {
 	size_t max;
 	struct crowd_seat *first[CROWD_RANKS]; /* the longest there */
 	struct crowd_seat *last[CROWD_RANKS];
+	size_t ranked[CROWD_RANKS];
+	struct crowd_owner *owners; /* those that have a seat */
 };
 
-/* As CROWD_NEW; past max too: ask crowd_has_room() before. */
+/* As CROWD_NEW; past max too: ask crowd_make_room() before. */
 void crowd_join(struct crowd *c, struct crowd_seat *s);
 /* Nothing when it is in no crowd. */
 void crowd_leave(struct crowd_seat *s);
+/* Who sits there, by a name that is copied; another one than before may. */
+void crowd_own(struct crowd_seat *s, const char *name);
 /* It did something: it is the last of its rank from here on. */
 void crowd_rank(struct crowd_seat *s, enum crowd_rank rank);
-/* Is there room for one more, after one is closed if need be? */
-bool crowd_has_room(struct crowd *c);
+/* Is there room for one more, or one that would make it? */
+bool crowd_has_room(const struct crowd *c);
+/* One more has come: one is closed if need be. False: all are busy. */
+bool crowd_make_room(struct crowd *c);
 
 #endif

@@ -113,7 +113,8 @@ struct mcp_streams {
 	struct gateway *g;
 	const struct mcp_who *who; /* NULL: each request brings a token */
 	size_t n;
-	bool is_proved;                      /* one of them was let in */
+	bool is_proved; /* one of them was let in; by whom the last one was: */
+	char principal[MCP_PRINCIPAL];
 	void (*idle)(struct mcp_streams *s); /* the last is gone; or NULL */
 };
 /*

@@ -305,6 +305,7 @@ head_came(struct mcp_conn *c)
 	if (mcp_refuse(c->g, &c->who, &c->head, &arena, &a)) {
 		refuse(c, &a);
 	} else {
+		crowd_own(&c->seat, c->who.principal);
 		crowd_rank(&c->seat, CROWD_IDLE);
 		set_timer(c, MCP_BODY_MS);
 		if (r->expects_continue && h1_go_on(&c->out, &f) == 0)

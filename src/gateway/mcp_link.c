@@ -76,6 +76,8 @@ on_request(void *owner, struct rpc_link *link, struct rpc_stream *s,
 	(void)owner;
 	loop_timer_clear(&l->idle);
 	mcp_stream_open(&l->streams, s, headers, n);
+	if (l->streams.is_proved)
+		crowd_own(&l->seat, l->streams.principal);
 	if (l->streams.n == 0)
 		l->streams.idle(&l->streams);
 	else if (l->streams.is_proved)

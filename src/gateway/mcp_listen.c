@@ -118,6 +118,7 @@ on_ready(struct watch *w, unsigned events)
 		}
 		fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
+			(void)crowd_make_room(&m->at_port); /* it can */
 			serve(g, fd);
 			continue;
 		}

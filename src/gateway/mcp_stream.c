@@ -8,6 +8,7 @@
  *   head, body ... eof -> exchange -> head, pieces ... end -> closed
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "gateway/mcp.h"
 #include "http/http.h"
@@ -339,10 +340,13 @@ judge(struct mcp_stream *d)
 	else
 		bearer_find(d->g, &d->head, &d->who);
 	arena_init(&arena, MCP_SMALL);
-	if (mcp_refuse(d->g, &d->who, &d->head, &arena, &a))
+	if (mcp_refuse(d->g, &d->who, &d->head, &arena, &a)) {
 		refuse(d, &a);
-	else
+	} else {
 		d->of->is_proved = true;
+		memcpy(d->of->principal, d->who.principal,
+		    sizeof(d->of->principal));
+	}
 	if (!d->is_whole && d->request.expects_continue)
 		rpc_stream_go_on(d->stream);
 	arena_release(&arena);

@@ -248,7 +248,7 @@ static void
 speak_http1(struct client *client, int fd)
 {
 	if (client->caller.who == 0 ||
-	    !crowd_has_room(&client->g->mcp->at_socket))
+	    !crowd_make_room(&client->g->mcp->at_socket))
 		fd_close(&fd);
 	else
 		mcp_conn_start(client->g, fd, &client->who);
@@ -323,6 +323,7 @@ on_ready(struct watch *w, unsigned events)
 		}
 		fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
+			(void)crowd_make_room(&g->crowd); /* it can */
 			serve(g, fd);
 			continue;
 		}

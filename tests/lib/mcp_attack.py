@@ -1,6 +1,7 @@
 # A hostile client of the MCP endpoint, bounded in count and time, and two
 # others whose calls must go on meanwhile: mcp_attack.py with the arguments of
 # attack.py. SPDX: Apache-2.0
+import functools
 import json
 import re
 import socket
@@ -113,6 +114,24 @@ def sockets(unix, n=1000):
     return held
 
 
+def idle():
+    """Each asks once and stays. Whoever has most of them makes room, so that
+    one connection of another token lives, though it is the longest of all."""
+    lists = functools.partial(request, modern(), rpc="tools/list")
+    mine = dial()
+    mine.sendall(lists(bearer=other))
+    check(answer(mine)[0] == 200, "a connection of another token is there first")
+    held, got = [], set()
+    for _ in range(200):
+        held.append(dial())
+        held[-1].sendall(lists())
+        got.add(answer(held[-1])[0])
+    check(got == {200}, "200 of one that come later are answered", got)
+    mine.sendall(lists(bearer=other))
+    check(answer(mine)[0] == 200, "and it is served again when they have come")
+    return [mine, *held]
+
+
 def churn():
     """Connections that come and go as fast as this client can."""
     while True:
@@ -191,7 +210,7 @@ if figures:
 session = initialize()
 for title, run in {
     "sessions": sessions, "DNS rebinding": lambda: rebinding(ask, request), "big bodies": big_bodies, "slow head": lambda: slow("head"), "slow body": lambda: slow("body"),
-    "dripped requests": lambda: drip, "1000 sockets": lambda: sockets(False), "1000 unix sockets": lambda: sockets(True), "churn": lambda: churn,
+    "dripped requests": lambda: drip, "1000 sockets": lambda: sockets(False), "1000 unix sockets": lambda: sockets(True), "idle connections": idle, "churn": lambda: churn,
     "half-closed streams": half_closed, "a storm of resets": lambda: resets, "answers that nobody reads": unread,
     "pipelined requests": pipelined, "header bombs": lambda: header_bombs(ask, request),
     "JSON bombs": lambda: json_bombs(ask, request, session),
