@@ -13,7 +13,6 @@
  *   STATE/gateway.db    the store     STATE/sandboxes/  disk and log of each
  *   STATE/gateway.pid   STATE/NAME.key   STATE/images/     STATE/cache/ templates
  */
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -193,10 +192,12 @@ measure_guest(struct gateway *g)
 	buf_release(&b);
 }
 
-/* One gateway a state folder: the lock is held until the process ends. */
+/* One gateway a state folder: the lock is this process's until it ends. One of
+ * flock() would be its children's too, until they have come to their exec. */
 static int
 take_lock(struct gateway *g, struct fault *f)
 {
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char path[LIMIT_PATH];
 
 	if (!text_fmt(path, sizeof(path), "%s/gateway.lock", g->state))
@@ -204,7 +205,7 @@ take_lock(struct gateway *g, struct fault *f)
 	g->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (g->lock < 0)
 		return fault_sys(f, "cannot open '%s'", path);
-	if (flock(g->lock, LOCK_EX | LOCK_NB) < 0)
+	if (fcntl(g->lock, F_SETLK, &all) < 0)
 		return fault_set(f, FAULT_EXISTS,
 		    "another gateway runs on the state folder '%s'", g->state);
 	return 0;

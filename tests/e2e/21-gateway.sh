@@ -46,6 +46,10 @@ is "$(stat -c %a "$NACRE_STATE")" 700 "the state folder is the user's alone"
 is "$(stat -c %a "$NACRE_STATE"/*.key | sort -u)" 600 "so are the keys"
 is "$(stat -c %s "$NACRE_STATE"/*.key | sort -u)" 32 "which hold 32 bytes each"
 is "$(awk '/^Max core/ { print $5 $6 }' "/proc/$(gateway_pid)/limits")" 00 "the gateway leaves no core"
+is "$(awk -v inode="$(stat -c %i "$NACRE_STATE/gateway.lock")" '$6 ~ ":" inode "$" { print $2, $5 }' /proc/locks)" \
+	"POSIX $(gateway_pid)" "the lock of the state folder is its own, not its children's"
+run timeout 20 nacre-gateway --state "$NACRE_STATE"
+like "$code $out" "^1 .*another gateway runs on the state folder" "a second one ends, and says why"
 sum=$(cat "$NACRE_STATE"/*.key | sha256sum)
 
 # a second life
