@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/tests/lib/npm.sh"
 skip() {
 	echo "1..0 # SKIP $1"
 	trap - EXIT
@@ -17,11 +18,8 @@ npm=$(bash "$top/tests/tools/mcp-peers.sh" fetch 2>/dev/null)
 
 # The host's node with what it links, and the SDK with what it depends on.
 root=$(tiny_image)
-node=$(readlink -f "$(command -v node)")
-install -d "$root/usr/bin" "$root/lib64" "$root/lib/x86_64-linux-gnu" "$root/opt/sdk"
-cp "$node" "$root/usr/bin/node"
-ldd "$node" | sed -nE 's/.* => (\/[^ ]*) .*/\1/p' | while read -r file; do cp -L "$file" "$root/lib/x86_64-linux-gnu/"; done
-cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
+node_into "$root"
+install -d "$root/opt/sdk"
 cp -r "$npm/node_modules" "$root/opt/sdk/node_modules"
 rm -rf "$root"/opt/sdk/node_modules/{.bin,conformance-next,@modelcontextprotocol/conformance}
 cp "$npm/package.json" "$root/opt/sdk/"

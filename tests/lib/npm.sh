@@ -19,3 +19,13 @@ npm_fetch() {
 	fi
 	cp "$1/package-lock.json" "$2/.done"
 }
+
+# node_into ROOT: the host's node, with what it links.
+node_into() {
+	local node file
+	node=$(readlink -f "$(command -v node)")
+	install -d "$1/usr/bin" "$1/lib64" "$1/lib/x86_64-linux-gnu"
+	cp "$node" "$1/usr/bin/node"
+	ldd "$node" | sed -nE 's/.* => (\/[^ ]*) .*/\1/p' | while read -r file; do cp -L "$file" "$1/lib/x86_64-linux-gnu/"; done
+	cp -L /lib64/ld-linux-x86-64.so.2 "$1/lib64/"
+}

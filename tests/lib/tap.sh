@@ -2,10 +2,11 @@
 # shellcheck shell=bash
 
 # tap TITLE COMMAND...: all it says becomes one test, with its failures below.
+# It has $patience seconds, or 300.
 tap() {
 	local title=$1
 	shift
-	timeout -k 5 300 "$@" >"$work/tap" 2>&1
+	timeout -k 5 "${patience-300}" "$@" >"$work/tap" 2>&1
 	ok $? "$title: $(grep -c '^ok' "$work/tap") held"
 	grep -v -e '^ok' -e '^1\.\.' "$work/tap" | sed 's/^/#   /' | tail -n 40
 }

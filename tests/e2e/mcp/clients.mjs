@@ -1,14 +1,16 @@
 // A client that others wrote does what an agent does, against a gateway:
 // clients.mjs URL SDKS CLIENTS HOME PARENT NAME, with the token in $TOKEN.
-// NAME is of peers.mjs; PARENT has a grant. TAP out.
+// NAME is of peers.mjs; PARENT has a grant, and is '' inside of it. TAP out.
 import { setTimeout } from 'node:timers/promises';
 import { inspect, open, Refused } from './peers.mjs';
 import { tap } from './tap.mjs';
 
 const [, , url, sdks, clients, home, parent, name] = process.argv;
-const where = { url, sdks, clients, home, headers: { Authorization: `Bearer ${process.env.TOKEN}` } };
+const inside = parent === '';
+const where = { url, sdks, clients, home, headers: inside ? {} : { Authorization: `Bearer ${process.env.TOKEN}` } };
 const child = name.slice(0, 13);
-const id = `${parent}/${child}`;
+const id = inside ? child : `${parent}/${child}`;
+const under = inside ? {} : { parent };
 const wide = { version: 1, network_policies: { a: { endpoints: [{ host: 'api.test', port: 443 }], binaries: [{ path: '/bin/x' }] } } };
 const { ok, end } = tap(`${name}: `);
 
@@ -29,7 +31,7 @@ async function runs() {
 }
 // Who asks too often is told when to ask again.
 async function until(test) {
-	const end = Date.now() + 30000;
+	const end = Date.now() + 60000;
 	while (Date.now() < end) {
 		try {
 			if (await test()) return true;
@@ -38,7 +40,7 @@ async function until(test) {
 			await setTimeout(e.why.retry_after_ms);
 		}
 	}
-	return 'not in 30 s';
+	return 'not in 60 s';
 }
 
 const watcher = await open('v1', where);
@@ -47,10 +49,10 @@ await ok('connects', async () => !!(client = await open(name, where)));
 if (!client) process.exit(1);
 await ok('lists the tools', async () => {
 	const tools = await client.list();
-	return ['create_sandbox', 'list_sandboxes', 'exec', 'get_file', 'create_grant'].every((t) => tools.includes(t)) || tools;
+	return ['create_sandbox', 'list_sandboxes', 'exec', 'get_file', inside ? 'get_grant' : 'create_grant'].every((t) => tools.includes(t)) || tools;
 });
 await ok('creates a sandbox', async () => {
-	const { sandbox } = await client.call('create_sandbox', { name: child, kind: 'tool', parent });
+	const { sandbox } = await client.call('create_sandbox', { name: child, kind: 'tool', ...under });
 	return (sandbox.state === 'running' && sandbox.name === child) || sandbox;
 });
 await ok('lists it', async () => {
@@ -66,10 +68,11 @@ await ok('reads a file of it', async () => {
 	return (r.encoding === 'utf-8' && r.data === 'root' && r.eof === false) || r;
 });
 await ok('is refused a wider child with code, counterexample and hint', async () => {
-	const o = await refusal('create_sandbox', { kind: 'tool', parent, policy: wide });
+	const o = await refusal('create_sandbox', { kind: 'tool', ...under, policy: wide });
 	return (o.code === 'POLICY_EXCEEDS_PARENT' && /api\.test/.test(JSON.stringify(o.counterexample)) && !!o.hint && !!o.message) || o;
 });
-await ok('is told what is not there', async () => {
+// One process a call: inside, each takes its time.
+if (!inside || !name.startsWith('inspector-')) await ok('is told what is not there', async () => {
 	const o = await refusal('get_file', { id, path: '/nope' });
 	return (o.code === 'NOT_FOUND' && !!o.hint) || o;
 });
@@ -87,7 +90,7 @@ await ok('is cancelled', async () => {
 	if (!(e instanceof Error) || e instanceof Refused) return { told: e };
 	return until(async () => !(await runs()));
 });
-if (name.startsWith('inspector-')) {
+if (name.startsWith('inspector-') && !inside) {
 	const era = name.slice('inspector-'.length);
 	await ok('finds no schema that would not travel', async () => {
 		const r = await inspect(where, era, ['--method', 'tools/list', '--strict']);
