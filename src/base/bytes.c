@@ -297,6 +297,17 @@ arena_get(struct arena *a, size_t n)
 	return block->data + block->used - need;
 }
 
+void *
+arena_home(struct arena *a, size_t n, size_t more)
+{
+	void *p;
+
+	arena_init(a, n + ARENA_ALIGN + more);
+	p = arena_get(a, n);
+	BUG_IF(!p);
+	return p;
+}
+
 char *
 arena_str(struct arena *a, struct span s)
 {
@@ -338,13 +349,16 @@ arena_fmt(struct arena *a, const char *fmt, ...)
 void
 arena_release(struct arena *a)
 {
-	while (a->blocks) {
-		struct arena_block *next = a->blocks->next;
+	struct arena_block *b = a->blocks;
 
-		block_free(a->blocks);
-		a->blocks = next;
-	}
+	a->blocks = NULL;
 	a->used = 0;
+	while (b) {
+		struct arena_block *next = b->next;
+
+		block_free(b); /* perhaps the one that *a is in */
+		b = next;
+	}
 }
 
 void *

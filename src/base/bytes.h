@@ -73,7 +73,11 @@ char *arena_str(struct arena *a, struct span s); /* NUL-terminated copy */
 struct span arena_dup(struct arena *a, struct span s);
 char *arena_fmt(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-void arena_release(struct arena *a); /* frees all; usable again, same cap */
+/* frees all; usable again, same cap, unless it was in one of its own blocks */
+void arena_release(struct arena *a);
+/* n zeroed bytes for what lives in an arena of its own: *a is that arena, to be
+ * kept in there, with room for `more`. Aborts when memory is out. */
+void *arena_home(struct arena *a, size_t n, size_t more);
 /* How many blocks of arenas that were released the process keeps for the next
  * ones, instead of giving them back to the system: 4, at most 64. */
 void arena_keep(size_t blocks);

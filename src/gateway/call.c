@@ -297,7 +297,6 @@ static void
 free_call(void *p)
 {
 	struct call *c = p;
-	struct arena arena = c->arena; /* it lives in there itself */
 	struct gateway *g = c->g;
 
 	if (c->prev != NULL)
@@ -311,7 +310,7 @@ free_call(void *p)
 		c->face->freed(c);
 	buf_release(&c->answer);
 	buf_release(&c->detail);
-	arena_release(&arena);
+	arena_release(&c->arena);
 }
 
 struct call *
@@ -319,11 +318,8 @@ call_make(struct gateway *g, const struct call_face *face, void *client,
     const struct method *m, const struct caller *caller)
 {
 	struct arena arena;
-	struct call *c;
+	struct call *c = arena_home(&arena, sizeof(*c), m->arena);
 
-	arena_init(&arena, sizeof(*c) + m->arena);
-	c = arena_get(&arena, sizeof(*c));
-	BUG_IF(!c);
 	c->arena = arena;
 	c->g = g;
 	c->face = face;

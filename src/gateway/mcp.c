@@ -39,14 +39,13 @@ static void
 exchange_free(void *p)
 {
 	struct exchange *x = p;
-	struct arena arena = x->arena; /* it lives in there itself */
 
 	for (size_t i = 0; x->runs != NULL && i < x->decision.ncalls; i++) {
 		buf_release(&x->runs[i].told);
 		buf_release(&x->runs[i].message);
 	}
 	buf_release(&x->piece);
-	arena_release(&arena);
+	arena_release(&x->arena);
 }
 
 static void
@@ -362,11 +361,9 @@ mcp_begin(struct gateway *g, const struct mcp_who *who,
 {
 	struct mcp *m = g->mcp;
 	struct arena arena;
-	struct exchange *x;
+	struct exchange *x =
+	    arena_home(&arena, sizeof(*x), MCP_ARENA + MCP_BODY);
 
-	arena_init(&arena, sizeof(*x) + MCP_ARENA + MCP_BODY);
-	x = arena_get(&arena, sizeof(*x));
-	BUG_IF(!x);
 	x->arena = arena;
 	x->g = g;
 	x->sink = sink;

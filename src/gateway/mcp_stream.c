@@ -275,11 +275,10 @@ static void
 stream_free(void *p)
 {
 	struct mcp_stream *d = p;
-	struct arena arena = d->arena; /* it lives in there itself */
 
 	buf_release(&d->body);
 	buf_release(&d->out);
-	arena_release(&arena);
+	arena_release(&d->arena);
 }
 
 static void
@@ -365,9 +364,7 @@ mcp_stream_open(struct mcp_streams *of, struct rpc_stream *s,
 		rpc_stream_reset(s, H2_REFUSED_STREAM);
 		return;
 	}
-	arena_init(&arena, sizeof(*d) + HEAD);
-	d = arena_get(&arena, sizeof(*d));
-	BUG_IF(!d);
+	d = arena_home(&arena, sizeof(*d), HEAD);
 	d->arena = arena;
 	d->g = of->g;
 	d->of = of;

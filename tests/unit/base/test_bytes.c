@@ -181,6 +181,30 @@ arena_memory_that_comes_again_is_zeroed(void **state)
 	}
 }
 
+/* A thing may live in its own arena and end with it. */
+struct home {
+	struct arena arena;
+	char name[100];
+};
+
+static void
+an_arena_may_be_in_its_own_block(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct arena a;
+		struct home *h = arena_home(&a, sizeof(*h), 20000);
+
+		assert_int_equal(h->name[0] | h->name[99], 0);
+		h->arena = a;
+		h->name[0] = h->name[99] = 'x';
+		assert_non_null(arena_get(&h->arena, 20000));
+		assert_null(arena_get(&h->arena, 1000));
+		assert_int_equal(h->name[99], 'x');
+		arena_release(&h->arena);
+	}
+}
+
 static void
 arena_text_ends_in_nul(void **state)
 {
@@ -246,6 +270,7 @@ main(void)
 		cmocka_unit_test(a_written_window_is_kept),
 		cmocka_unit_test(arena_memory_is_zeroed_aligned_and_capped),
 		cmocka_unit_test(arena_memory_that_comes_again_is_zeroed),
+		cmocka_unit_test(an_arena_may_be_in_its_own_block),
 		cmocka_unit_test(arena_text_ends_in_nul),
 		cmocka_unit_test(secrets_are_wiped_and_compared),
 		cmocka_unit_test(small_allocations_are_zeroed),
