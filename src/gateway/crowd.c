@@ -175,10 +175,11 @@ crowd_has_room(const struct crowd *c)
 bool
 crowd_make_room(struct crowd *c)
 {
-	struct crowd_seat *s = idlest(c);
+	struct crowd_seat *s;
 
 	if (c->n < c->max)
 		return true;
+	s = idlest(c);
 	if (s == NULL || c->ranked[CROWD_NEW] >= new_places(c))
 		s = c->first[CROWD_NEW];
 	if (s != NULL)
