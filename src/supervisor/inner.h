@@ -173,8 +173,7 @@ struct tokens {
 	char gateway[SUPERVISOR_TOKEN];
 	char sandbox[SUPERVISOR_TOKEN];
 	char door[SUPERVISOR_TOKEN];
-	int64_t
-	    until_ms; /* mono: the wall clock may be set; 0: there are none */
+	int64_t until_ms; /* mono; 0: there are none */
 };
 struct session {
 	struct supervisor *sv;
