@@ -44,7 +44,6 @@ session_tokens(struct session *s, struct arena *a, nacre_session_v1_Tokens *out,
 	    issue(s, a, IDENTITY_SANDBOX, &c, &out->sandbox, f) < 0 ||
 	    issue(s, a, IDENTITY_DOOR, &c, &out->door, f) < 0)
 		return -1;
-	out->expires_ms = c.expires_s * 1000;
 	out->life_ms = (int64_t)s->g->config.token_life_s * 1000;
 	s->until_ms = clock_mono_ms() + out->life_ms;
 	memcpy(s->token_before, s->token, sizeof(s->token));

@@ -202,7 +202,6 @@ fill_tokens(nacre_session_v1_Tokens *t)
 	t->sandbox = sandbox;
 	t->door = door;
 	t->life_ms = host.life_ms ? host.life_ms : 3600000;
-	t->expires_ms = clock_wall_ms() + t->life_ms;
 }
 
 static const char *
