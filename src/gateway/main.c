@@ -211,6 +211,23 @@ take_lock(struct gateway *g, struct fault *f)
 	return 0;
 }
 
+/* The lock says that nobody listens in its folder: a socket there is a dead
+ * gateway's, though a child of that one, not yet at its exec, still holds it
+ * and an accept queue that looks alive. */
+static int
+drop_old_socket(const struct gateway *g, const struct options *o,
+    struct fault *f)
+{
+	struct stat st;
+
+	if (o->listen != NULL || lstat(g->socket, &st) < 0 ||
+	    !S_ISSOCK(st.st_mode))
+		return 0;
+	if (unlink(g->socket) < 0 && errno != ENOENT)
+		return fault_sys(f, "cannot remove '%s'", g->socket);
+	return 0;
+}
+
 static int
 write_pid(const struct gateway *g, struct fault *f)
 {
@@ -276,8 +293,9 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	if (o->config != NULL && config_read(&g->config, o->config, f) < 0)
 		return -1;
 	if (open_state(g, o, f) < 0 || take_lock(g, f) < 0 ||
-	    find_programs(g, f) < 0 || keys_open(g, f) < 0 ||
-	    open_stores(g, f) < 0 || steady_open(g, f) < 0)
+	    drop_old_socket(g, o, f) < 0 || find_programs(g, f) < 0 ||
+	    keys_open(g, f) < 0 || open_stores(g, f) < 0 ||
+	    steady_open(g, f) < 0)
 		return -1;
 	g->loop = loop_new(f);
 	if (g->loop == NULL ||
