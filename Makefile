@@ -254,11 +254,11 @@ host-setup:
 
 test: host-setup
 	$(sub) all e2e-programs asan-bins asan-programs fuzz-bins
-	$(Q)$(test_env) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests -j2 $(tool_tests) $(asan_bins) $(run_fuzz) -- -j1 $(vm_tests)
+	$(Q)$(test_env) FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests -j2 $(tool_tests) $(asan_bins) $(run_fuzz) -- -j2 $(vm_tests)
 check: asan-bins
 	$(Q)$(test_env) tools/run-tests -j2 $(asan_bins) $(if $(ROOM),,$(tool_tests))
 check-vm: all e2e-programs asan-programs
-	$(Q)$(test_env) tools/run-tests -j1 $(vm_tests)
+	$(Q)$(test_env) tools/run-tests -j2 $(vm_tests)
 test-z3 bench-prover: host-setup
 	$(sub) MODE=release $(BUILD)/release/test/z3/pairs
 	$(Q)tests/$(if $(filter test-z3,$@),z3/agree.py,bench/prover/run.py) $(BUILD)/release/test/z3/pairs

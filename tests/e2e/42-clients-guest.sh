@@ -1,6 +1,6 @@
 #!/bin/bash
 # The clients of MCP that agents use, unchanged, inside a sandbox: each creates,
-# lists, runs, reads, is refused and is cancelled by the door. All of them, or
+# lists, runs, reads, is refused and is cancelled by the door. All, or
 # those of the arguments. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
 . "$(dirname "$0")/../lib/tap.sh"
@@ -48,7 +48,7 @@ run nacre sandbox create --quiet --name lead --from node --cpus 2 --memory 512 -
 is "$code" 0 "a sandbox starts from it, with a grant for node"
 [ "$failures" -eq 0 ] || exit
 patience=900 # node starts many times, translated
-[ $# -gt 0 ] || set -- v1 v2-legacy v2-pin ai langchain remote inspector-modern
+[ $# -gt 0 ] || set -- v1 v2-legacy v2-auto v2-pin ai langchain remote inspector-legacy inspector-auto inspector-modern
 for name; do
 	tap "inside, $name" nacre sandbox exec lead -- env HOME=/tmp node /opt/clients.mjs http://openshell.local/mcp /opt/sdks /opt/clients /tmp '' "$name"
 done
