@@ -189,7 +189,7 @@ is_of_image(const struct eyes *eyes, const struct program *p, int file,
 }
 
 int
-evidence_program(const struct eyes *eyes, pid_t pid, struct arena *a,
+evidence_program(const struct eyes *eyes, pid_t tid, struct arena *a,
     struct program *p, int *file, struct fault *f)
 {
 	char exe[32];
@@ -200,10 +200,10 @@ evidence_program(const struct eyes *eyes, pid_t pid, struct arena *a,
 	*p = (struct program){ .path = "", .state = PROGRAM_UNREADABLE };
 	if (file)
 		*file = -1;
-	(void)text_fmt(exe, sizeof(exe), "%d/exe", (int)pid);
+	(void)text_fmt(exe, sizeof(exe), "%d/exe", (int)tid);
 	place = openat(eyes->proc, exe, O_PATH | O_CLOEXEC);
 	if (place < 0 && (errno == ENOENT || errno == ESRCH))
-		return fault_sys(f, "process %d has ended", (int)pid);
+		return fault_sys(f, "thread %d has ended", (int)tid);
 	p->path = read_name(eyes, exe, a);
 	if (place < 0 || fstat(place, &st) != 0)
 		return 0;
@@ -334,8 +334,7 @@ evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &then);
 	if (read_group(eyes, tid, &e->pid, f) != 0 ||
 	    read_stat(eyes, e->pid, &parent, &e->start_ticks, f) != 0 ||
-	    evidence_program(eyes, e->pid, &e->arena, &e->program, &shown, f) !=
-		0)
+	    evidence_program(eyes, tid, &e->arena, &e->program, &shown, f) != 0)
 		return -1;
 	if (shown >= 0)
 		take_bytes(eyes, e, shown, &then);

@@ -13,7 +13,6 @@
 
 #include <sys/types.h>
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -31,6 +30,7 @@ enum evidence_limits {
 	EVIDENCE_HOLDERS = 64,     /* told of one socket */
 	EVIDENCE_LOOKUPS = 32,     /* at once */
 	EVIDENCE_LINKS = 256,      /* descriptors looked at in one tick */
+	EVIDENCE_LISTING = 1024,   /* bytes of a folder read at once */
 };
 
 /* As in proto/nacre_sandbox.proto. */
@@ -95,9 +95,9 @@ int evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
 void evidence_release(struct evidence *e);
 /* Its bytes are not needed any more: let writers go on. */
 void evidence_let_go(struct evidence *e);
-/* The executable of a process; *file as in struct evidence, may be NULL. -1:
- * there is no such process. */
-int evidence_program(const struct eyes *eyes, pid_t pid, struct arena *a,
+/* The executable of a thread; *file as in struct evidence, may be NULL. -1: it
+ * has ended, though others of its process may not have. */
+int evidence_program(const struct eyes *eyes, pid_t tid, struct arena *a,
     struct program *p, int *file, struct fault *f) MUST_CHECK;
 
 /* --- evidence_hash.c: one file after another, a slice a tick. */
@@ -141,8 +141,15 @@ struct holder {
 	pid_t pid;
 	struct program program; /* without a digest */
 };
+/* A folder of numbers, as far as it was read. */
+struct listing {
+	int fd; /* -1: closed */
+	size_t at;
+	size_t end;
+	_Alignas(uint64_t) uint8_t bytes[EVIDENCE_LISTING];
+};
 struct lookup {
-	uint64_t socket; /* inode */
+	char link[32]; /* what the socket is called in /proc/PID/fd */
 	void (*done)(struct lookup *l);
 	void *owner;
 	struct arena arena;
@@ -150,11 +157,13 @@ struct lookup {
 	size_t n;
 	bool is_cut;
 	/* Where it is: processes, their threads, the descriptors of each. */
-	DIR *processes;
-	DIR *threads;
-	DIR *files;
-	pid_t pid;
+	struct listing processes;
+	struct listing threads;
+	struct listing files;
+	pid_t pid;       /* 0: before the first */
+	pid_t tid;       /* of pid, whose descriptors are looked at */
 	bool is_counted; /* pid */
+	bool has_more;   /* pid may have threads that were not looked at */
 	struct lookup *next;
 };
 struct lookups {
@@ -162,6 +171,7 @@ struct lookups {
 	const struct eyes *eyes;
 	struct deferred turn;
 	struct lookup *first;
+	struct lookup *kept; /* for the next: a guest's new pages cost time */
 	size_t n;
 	/* The executable whose processes do not count; inode 0: none. */
 	dev_t own_device;

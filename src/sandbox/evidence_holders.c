@@ -1,36 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds a socket: /proc/PID/task/TID/fd of all, as a thread may have
- * descriptors of its own. There is no other way, so it is done for requests
+ * Who holds a socket: /proc/PID/fd and /proc/PID/task/TID/fd of all, as a
+ * thread may have descriptors of its own. There is no other way, so it is done for requests
  * to a door only, and a slice a tick. A descriptor on its way in a message is
  * nobody's until it is taken, and is seen at the next lookup.
  */
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sandbox/evidence.h"
 
-static DIR *
-folder_at(int at, const char *path)
-{
-	with_fd fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+/* Links of a folder of threads: two are its own. */
+#define LINKS_OF_ONE_THREAD 3
 
-	if (d)
-		(void)fd_take(&fd);
-	return d;
+/* What getdents64(2) gives. */
+struct entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+static bool
+listing_is_open(const struct listing *d)
+{
+	return d->fd >= 0;
 }
 
-static void
-folder_close(DIR **d)
+static bool
+listing_open(struct listing *d, int at, const char *path)
 {
-	if (*d)
-		(void)closedir(*d);
-	*d = NULL;
+	d->at = d->end = 0;
+	d->fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return listing_is_open(d);
 }
 
 /* The process ended: its name is not there, or it ended behind its name. */
@@ -40,24 +50,37 @@ is_gone(void)
 	return errno == ENOENT || errno == ESRCH;
 }
 
+static bool
+listing_fill(struct listing *d)
+{
+	long n = syscall(SYS_getdents64, d->fd, d->bytes, sizeof(d->bytes));
+
+	d->at = 0;
+	d->end = n > 0 ? (size_t)n : 0;
+	return n >= 0;
+}
+
 /* The next entry that is a number; false at the end, which closes it. */
 static bool
-next_number(DIR **d, int *n, bool *failed)
+next_number(struct listing *d, int *n, bool *failed)
 {
 	for (;;) {
-		const struct dirent *e;
+		struct entry e;
+		const char *name;
 		uint64_t value;
 
-		errno = 0;
-		/* Of our own folder, in our one thread. */
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe) */
-		e = readdir(*d);
-		if (!e) {
-			*failed |= errno != 0 && !is_gone();
-			folder_close(d);
-			return false;
+		if (d->at == d->end) {
+			*failed |= !listing_fill(d) && !is_gone();
+			if (d->end == 0) {
+				fd_close(&d->fd);
+				return false;
+			}
 		}
-		if (num_parse(span_str(e->d_name), INT32_MAX, &value)) {
+		memcpy(&e, d->bytes + d->at, sizeof(e));
+		name = (const char *)d->bytes + d->at +
+		    offsetof(struct entry, name);
+		d->at += e.size;
+		if (num_parse(span_str(name), INT32_MAX, &value)) {
 			*n = (int)value;
 			return true;
 		}
@@ -69,21 +92,18 @@ is_socket(const struct lookup *l, int fd)
 {
 	char name[16];
 	char link[64];
-	char want[64];
 	ssize_t n;
 
 	(void)text_fmt(name, sizeof(name), "%d", fd);
-	n = readlinkat(dirfd(l->files), name, link, sizeof(link));
-	(void)text_fmt(want, sizeof(want), "socket:[%llu]",
-	    (unsigned long long)l->socket);
-	return n > 0 && span_is(span_of(link, (size_t)n), want);
+	n = readlinkat(l->files.fd, name, link, sizeof(link));
+	return n > 0 && span_is(span_of(link, (size_t)n), l->link);
 }
 
 static bool
-is_own(const struct lookups *ls, const struct program *p)
+is_own(const struct lookups *ls, uint64_t device, uint64_t inode)
 {
-	return ls->own_inode != 0 && p->inode == ls->own_inode &&
-	    p->device == ls->own_device;
+	return ls->own_inode != 0 && inode == ls->own_inode &&
+	    device == ls->own_device;
 }
 
 static void
@@ -92,18 +112,64 @@ count_holder(struct lookups *ls, struct lookup *l)
 	struct holder *h = &l->holders[l->n];
 	struct fault f = { 0 };
 
-	l->is_counted = true;
 	if (l->n == EVIDENCE_HOLDERS) {
 		l->is_cut = true;
+		l->is_counted = true;
 		return;
 	}
 	h->pid = l->pid;
-	/* One that has ended since holds nothing any more. */
-	if (evidence_program(ls->eyes, l->pid, &l->arena, &h->program, NULL,
-		&f) != 0 ||
-	    is_own(ls, &h->program))
+	/* Of the thread that has it: the first one may have ended, and then has
+	 * no program. One that has ended since holds nothing any more, but the
+	 * others may. */
+	if (evidence_program(ls->eyes, l->tid, &l->arena, &h->program, NULL,
+		&f) != 0)
 		return;
-	l->n++;
+	l->is_counted = true;
+	if (!is_own(ls, h->program.device, h->program.inode))
+		l->n++;
+}
+
+/* Is it a child of ours before its exec? */
+static bool
+runs_own(const struct lookups *ls, pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	(void)text_fmt(path, sizeof(path), "%d/exe", (int)pid);
+	return fstatat(ls->eyes->proc, path, &st, 0) == 0 &&
+	    is_own(ls, st.st_dev, st.st_ino);
+}
+
+/* The descriptors of its first thread, which are those of all as a rule. */
+static void
+open_process(struct lookups *ls, struct lookup *l, pid_t pid, bool *failed)
+{
+	char path[32];
+
+	l->pid = l->tid = pid;
+	l->is_counted = false;
+	l->has_more = pid != getpid() && !runs_own(ls, pid);
+	(void)text_fmt(path, sizeof(path), "%d/fd", (int)pid);
+	if (l->has_more && !listing_open(&l->files, ls->eyes->proc, path))
+		*failed |= !is_gone();
+}
+
+/* Only now: a thread that was made while the first one's were looked at may
+ * have taken them along. */
+static void
+open_threads(struct lookups *ls, struct lookup *l, bool *failed)
+{
+	char path[32];
+	struct stat st;
+
+	l->has_more = false;
+	(void)text_fmt(path, sizeof(path), "%d/task", (int)l->pid);
+	if (fstatat(ls->eyes->proc, path, &st, 0) == 0 &&
+	    st.st_nlink <= LINKS_OF_ONE_THREAD)
+		return;
+	*failed |=
+	    !listing_open(&l->threads, ls->eyes->proc, path) && !is_gone();
 }
 
 /* One descriptor, or one step to where there are some. False at the end. */
@@ -114,39 +180,56 @@ step(struct lookups *ls, struct lookup *l)
 	bool failed = false;
 	int n;
 
-	if (l->files) {
+	if (listing_is_open(&l->files)) {
 		if (l->is_counted)
-			folder_close(&l->files);
+			fd_close(&l->files.fd);
 		else if (next_number(&l->files, &n, &failed) && is_socket(l, n))
 			count_holder(ls, l);
-	} else if (l->threads) {
+	} else if (l->has_more && !l->is_counted) {
+		open_threads(ls, l, &failed);
+	} else if (listing_is_open(&l->threads)) {
 		if (!l->is_counted && next_number(&l->threads, &n, &failed)) {
+			l->tid = (pid_t)n;
 			(void)text_fmt(path, sizeof(path), "%d/fd", n);
-			l->files = folder_at(dirfd(l->threads), path);
-			failed |= !l->files && !is_gone();
+			failed |=
+			    !listing_open(&l->files, l->threads.fd, path) &&
+			    !is_gone();
 		} else {
-			folder_close(&l->threads);
+			fd_close(&l->threads.fd);
 		}
 	} else if (next_number(&l->processes, &n, &failed)) {
-		l->pid = (pid_t)n;
-		l->is_counted = false;
-		(void)text_fmt(path, sizeof(path), "%d/task", n);
-		if (n != getpid())
-			l->threads = folder_at(ls->eyes->proc, path);
-		failed |= n != getpid() && !l->threads && !is_gone();
+		open_process(ls, l, (pid_t)n, &failed);
 	}
 	l->is_cut |= failed;
-	return l->processes != NULL;
+	return listing_is_open(&l->processes);
 }
 
 static void
-lookup_free(struct lookup *l)
+lookup_end(struct lookups *ls, struct lookup *l)
 {
-	folder_close(&l->files);
-	folder_close(&l->threads);
-	folder_close(&l->processes);
+	fd_close(&l->files.fd);
+	fd_close(&l->threads.fd);
+	fd_close(&l->processes.fd);
 	arena_release(&l->arena);
-	free(l);
+	if (ls->kept)
+		free(l);
+	else
+		ls->kept = l;
+}
+
+static struct lookup *
+lookup_new(struct lookups *ls)
+{
+	struct lookup *l = ls->kept ? ls->kept : must_alloc(sizeof(*l));
+
+	ls->kept = NULL;
+	l->n = 0;
+	l->pid = l->tid = 0;
+	l->is_cut = l->is_counted = l->has_more = false;
+	l->next = NULL;
+	l->processes.fd = l->threads.fd = l->files.fd = -1;
+	arena_init(&l->arena, EVIDENCE_HOLDERS * LIMIT_PATH);
+	return l;
 }
 
 static void
@@ -164,7 +247,7 @@ look(struct deferred *d)
 		ls->first = l->next;
 		ls->n--;
 		l->done(l);
-		lookup_free(l);
+		lookup_end(ls, l);
 	}
 	if (ls->first)
 		loop_later(ls->loop, &ls->turn);
@@ -199,8 +282,10 @@ lookups_release(struct lookups *ls)
 		struct lookup *l = ls->first;
 
 		ls->first = l->next;
-		lookup_free(l);
+		lookup_end(ls, l);
 	}
+	free(ls->kept);
+	ls->kept = NULL;
 	ls->n = 0;
 }
 
@@ -216,15 +301,14 @@ lookup_start(struct lookups *ls, uint64_t socket,
 		    EVIDENCE_LOOKUPS);
 		return NULL;
 	}
-	l = must_alloc(sizeof(*l));
-	l->socket = socket;
+	l = lookup_new(ls);
+	(void)text_fmt(l->link, sizeof(l->link), "socket:[%llu]",
+	    (unsigned long long)socket);
 	l->done = done;
 	l->owner = owner;
-	arena_init(&l->arena, EVIDENCE_HOLDERS * LIMIT_PATH);
-	l->processes = folder_at(ls->eyes->proc, ".");
-	if (!l->processes) {
+	if (!listing_open(&l->processes, ls->eyes->proc, ".")) {
 		(void)fault_sys(f, "cannot list the processes");
-		lookup_free(l);
+		lookup_end(ls, l);
 		return NULL;
 	}
 	while (*last)

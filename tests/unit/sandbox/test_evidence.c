@@ -2,44 +2,18 @@
 /*
  * Evidence about real processes: copies of this very program, run from files
  * that are whole, deleted, hidden behind another name or never had one; who
- * their ancestors are; who holds a socket.
+ * their ancestors are.
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include "../../lib/unit.h"
-#include "sandbox/evidence.h"
+#include "copies.h"
 
-/* How a copy of this program is told to wait for the end of its input. */
-#define WAIT "--wait"
-#define CAT  "/usr/bin/cat"
-
-static struct loop *loop;
-static struct eyes eyes;
 static struct hasher hasher;
-static struct lookups lookups;
-static char folder[64];
-static char self[LIMIT_PATH];
 static uint8_t self_digest[DIGEST_SIZE];
-static bool is_done;
-
-static void
-tick(void)
-{
-	struct fault f = { 0 };
-
-	assert_int_equal(loop_tick(loop, 1000, &f), 0);
-}
 
 static void
 digest_file(const char *path, uint8_t out[DIGEST_SIZE])
@@ -56,22 +30,9 @@ digest_file(const char *path, uint8_t out[DIGEST_SIZE])
 static int
 setup(void **state)
 {
-	struct fault f = { 0 };
-	ssize_t n;
-
 	(void)state;
-	loop = loop_new(&f);
-	assert_non_null(loop);
-	eyes.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	eyes.upper = -1;
+	copies_open();
 	hasher_init(&hasher, loop);
-	lookups_init(&lookups, loop, &eyes);
-	(void)text_copy(folder, sizeof(folder),
-	    SPAN_LIT("/tmp/nacre-evidence.XXXXXX"));
-	assert_non_null(mkdtemp(folder));
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	assert_true(n > 0);
-	self[n] = '\0';
 	digest_file(self, self_digest);
 	return 0;
 }
@@ -80,100 +41,9 @@ static int
 teardown(void **state)
 {
 	(void)state;
-	lookups_release(&lookups);
 	hasher_release(&hasher);
-	loop_free(loop);
-	(void)close(eyes.proc);
-	assert_int_equal(rmdir(folder), 0);
+	copies_close();
 	return 0;
-}
-
-/* A process that says it runs and waits; to: its input, which ends it. */
-struct copy {
-	pid_t pid;
-	int to;
-	char path[128];
-};
-
-static void
-await(int from)
-{
-	char c;
-
-	assert_int_equal(read(from, &c, 1), 1);
-	(void)close(from);
-}
-
-/* fd < 0: run path; else what fd is open on. */
-static struct copy
-run(const char *path, int fd)
-{
-	struct copy c = { 0 };
-	int in[2];
-	int out[2];
-
-	(void)text_copy(c.path, sizeof(c.path), span_str(path));
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	c.pid = fork();
-	assert_true(c.pid >= 0);
-	if (c.pid == 0) {
-		static char wait[] = WAIT;
-		bool is_copy =
-		    fd >= 0 || strcmp(strrchr(path, '/'), "/cat") != 0;
-		char *argv[] = { c.path, is_copy ? wait : NULL, NULL };
-		char *env[] = { NULL };
-
-		(void)dup2(in[0], 0);
-		(void)dup2(out[1], 1);
-		if (fd >= 0)
-			(void)fexecve(fd, argv, env);
-		else
-			(void)execve(path, argv, env);
-		_exit(127);
-	}
-	(void)close(in[0]);
-	(void)close(out[1]);
-	c.to = in[1];
-	/* For cat, which says what it hears; the copies say it by themselves
-	 * and hear it at their end. */
-	assert_int_equal(write(c.to, "x", 1), 1);
-	await(out[0]);
-	return c;
-}
-
-static void
-stop(struct copy *c)
-{
-	int status;
-
-	(void)close(c->to);
-	assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
-	assert_int_equal(status, 0);
-}
-
-/* A copy in our folder. */
-static void
-copy_of(const char *from, const char *name, char path[128])
-{
-	struct fault f = { 0 };
-	struct buf b;
-	int fd;
-
-	(void)text_fmt(path, 128, "%s/%s", folder, name);
-	buf_init(&b, 256 << 20);
-	assert_int_equal(file_read(AT_FDCWD, from, &b, &f), 0);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
-	assert_true(fd >= 0);
-	assert_int_equal(fd_write_all(fd, buf_ptr(&b), b.len, &f), 0);
-	(void)close(fd);
-	buf_release(&b);
-}
-
-static void
-copy_self(const char *name, char path[128])
-{
-	copy_of(self, name, path);
 }
 
 static void
@@ -560,204 +430,6 @@ ancestors_are_named_nearest_first_and_64_at_most(void **state)
 	evidence_release(&e);
 }
 
-/* --- holders */
-static struct holder found[EVIDENCE_HOLDERS];
-static size_t found_n;
-static bool found_cut;
-
-static void
-looked_up(struct lookup *l)
-{
-	found_n = l->n;
-	found_cut = l->is_cut;
-	memcpy(found, l->holders, sizeof(found));
-	for (size_t i = 0; i < l->n; i++)
-		found[i].program.path = must_dup(l->holders[i].program.path);
-	is_done = true;
-}
-
-static void
-look_for(int socket)
-{
-	struct fault f = { 0 };
-	struct stat st;
-
-	assert_int_equal(fstat(socket, &st), 0);
-	is_done = false;
-	assert_non_null(lookup_start(&lookups, st.st_ino, looked_up, NULL, &f));
-	while (!is_done)
-		tick();
-	assert_false(found_cut);
-}
-
-static void
-forget(void)
-{
-	for (size_t i = 0; i < found_n; i++)
-		free((char *)(uintptr_t)found[i].program.path);
-	found_n = 0;
-}
-
-static bool
-holds(pid_t pid, const char *path)
-{
-	for (size_t i = 0; i < found_n; i++)
-		if (found[i].pid == pid &&
-		    strcmp(found[i].program.path, path) == 0)
-			return true;
-	return false;
-}
-
-static void
-all_holders_of_a_socket_are_found(void **state)
-{
-	char path[128];
-	struct copy plain = run(self, -1);
-	struct copy heir;
-	int s[2];
-	int kept;
-
-	(void)state;
-	copy_self("heir", path);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
-	    0);
-	look_for(s[0]);
-	assert_int_equal(found_n, 0); /* this process does not count */
-	kept = dup(s[0]);             /* survives an exec */
-	heir = run(path, -1);
-	(void)close(kept);
-	look_for(s[0]);
-	assert_int_equal(found_n, 1);
-	assert_true(holds(heir.pid, path));
-	assert_false(holds(plain.pid, self));
-	forget();
-	stop(&heir);
-	look_for(s[0]);
-	assert_int_equal(found_n, 0);
-	stop(&plain);
-	(void)close(s[0]);
-	(void)close(s[1]);
-	assert_int_equal(unlink(path), 0);
-}
-
-/* A child that has not come to its exec has what its parent had open. */
-static void
-a_child_before_its_exec_does_not_count(void **state)
-{
-	struct lookups all = lookups;
-	struct fault f = { 0 };
-	int out[2];
-	int in[2];
-	int s[2];
-	pid_t pid;
-
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
-	    0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		char c;
-
-		(void)close(in[1]);
-		(void)!write(out[1], "x", 1);
-		(void)!read(in[0], &c, 1);
-		_exit(0);
-	}
-	await(out[0]);
-	(void)close(out[1]);
-	look_for(s[0]);
-	assert_int_equal(found_n, 1);
-	forget();
-	assert_int_equal(lookups_skip_own(&lookups, &f), 0);
-	look_for(s[0]);
-	assert_int_equal(found_n, 0);
-	lookups.own_device = all.own_device;
-	lookups.own_inode = all.own_inode;
-	(void)close(in[0]);
-	(void)close(in[1]);
-	(void)waitpid(pid, NULL, 0);
-	(void)close(s[0]);
-	(void)close(s[1]);
-}
-
-static int thread_socket;
-static int thread_copy;
-
-/* A thread with descriptors of its own: they are in no process's folder. */
-static void *
-hide(void *out)
-{
-	char c;
-
-	thread_copy = dup(thread_socket);
-	if (unshare(CLONE_FILES) != 0 || thread_copy < 0)
-		_exit(1);
-	(void)!write(*(int *)out, "x", 1);
-	(void)!read(0, &c, 1);
-	return NULL;
-}
-
-static void
-a_thread_with_descriptors_of_its_own_is_found(void **state)
-{
-	int out[2];
-	int in[2];
-	int s[2];
-	pid_t pid;
-
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
-	    0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		int ends[2];
-		pthread_t t;
-		char c;
-
-		(void)dup2(in[0], 0);
-		(void)close(in[1]);
-		thread_socket = s[0];
-		if (pipe(ends) != 0 ||
-		    pthread_create(&t, NULL, hide, &ends[1]) != 0 ||
-		    read(ends[0], &c, 1) != 1)
-			_exit(1);
-		(void)close(s[0]);
-		(void)close(thread_copy);
-		(void)!write(out[1], "x", 1);
-		(void)!read(0, &c, 1);
-		_exit(0);
-	}
-	await(out[0]);
-	(void)close(out[1]);
-	look_for(s[0]);
-	assert_int_equal(found_n, 1);
-	assert_true(holds(pid, self));
-	forget();
-	(void)close(in[1]);
-	(void)close(in[0]);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	(void)close(s[0]);
-	(void)close(s[1]);
-}
-
-static void
-lookups_are_counted(void **state)
-{
-	struct fault f = { 0 };
-
-	(void)state;
-	for (int i = 0; i < EVIDENCE_LOOKUPS; i++)
-		assert_non_null(lookup_start(&lookups, 1, looked_up, NULL, &f));
-	assert_null(lookup_start(&lookups, 1, looked_up, NULL, &f));
-	assert_int_equal(f.code, FAULT_BUSY);
-	while (lookups.n > 0)
-		tick();
-}
-
 int
 main(int argc, char **argv)
 {
@@ -773,19 +445,10 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_process_that_ended_leaves_no_evidence),
 		cmocka_unit_test(
 		    ancestors_are_named_nearest_first_and_64_at_most),
-		cmocka_unit_test(all_holders_of_a_socket_are_found),
-		cmocka_unit_test(a_child_before_its_exec_does_not_count),
-		cmocka_unit_test(a_thread_with_descriptors_of_its_own_is_found),
-		cmocka_unit_test(lookups_are_counted),
 	};
+	int status = copies_main(argc, argv);
 
-	if (argc > 1 && strcmp(argv[1], WAIT) == 0) {
-		char c;
-
-		return write(1, "x", 1) == 1 && read(0, &c, 1) == 1 &&
-			read(0, &c, 1) == 0
-		    ? 0
-		    : 1;
-	}
+	if (status >= 0)
+		return status;
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
