@@ -87,6 +87,8 @@ struct door_conn {
 	bool is_looked_up; /* a lookup is on its way */
 	bool is_gone;      /* closed; freed when nothing is on its way */
 	bool is_deaf;      /* bytes wait behind the request that is served */
+	bool is_told;      /* the log says who asks, */
+	bool told_shared;  /* and that it was so */
 	int64_t idle_since_ms;
 	int64_t waits_since_ms; /* while DOOR_WAITING */
 	void *serving;          /* door_serve's, while DOOR_SERVING */

@@ -351,20 +351,33 @@ serving_open(struct serving *s, struct fault *f)
 	return s->call ? 0 : -1;
 }
 
+/* Once a connection, and when that changes. */
+static void
+tell_caller(struct door_conn *c)
+{
+	const struct door_caller *who = &c->caller;
+	char sum[DIGEST_HEX] = "";
+
+	if (c->is_told && c->told_shared == who->is_shared)
+		return;
+	c->is_told = true;
+	c->told_shared = who->is_shared;
+	if (who->has_digest)
+		hex_format(who->digest, DIGEST_SIZE, sum);
+	log_info("door: '%s' (pid %d, state %d, %s%s) asks%s", who->program,
+	    (int)who->pid, (int)who->state,
+	    who->in_image ? "of the image" : "sha256 ", sum,
+	    who->is_shared ? ", another program holds it too" : "");
+}
+
 void
 door_serve(struct door_conn *c)
 {
 	struct supervisor *sv = c->door->sv;
 	struct serving *s;
 	struct fault f = { 0 };
-	char sum[DIGEST_HEX] = "";
 
-	if (c->caller.has_digest)
-		hex_format(c->caller.digest, DIGEST_SIZE, sum);
-	log_info("door: '%s' (pid %d, state %d, %s%s) asks%s",
-	    c->caller.program, (int)c->caller.pid, (int)c->caller.state,
-	    c->caller.in_image ? "of the image" : "sha256 ", sum,
-	    c->caller.is_shared ? ", another program holds it too" : "");
+	tell_caller(c);
 	if (!sv->tunnel.link || !sv->session.is_open) {
 		no_session(c);
 		return;
