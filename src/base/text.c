@@ -166,6 +166,30 @@ utf8_mend(char *text)
 	}
 }
 
+/* Bytes of the character in front that a terminal shows and does not obey; 0:
+ * it is a control of either set (C0, DEL, C1), or not UTF-8. */
+static size_t
+printable_length(struct span s)
+{
+	size_t n = utf8_length(s);
+
+	if (n == 1 && (s.ptr[0] < 0x20 || s.ptr[0] == 0x7f))
+		return 0;
+	if (n == 2 && s.ptr[0] == 0xc2 && s.ptr[1] < 0xa0)
+		return 0;
+	return n;
+}
+
+bool
+text_is_printable(struct span s)
+{
+	size_t n;
+
+	while (s.len > 0 && (n = printable_length(s)) > 0)
+		s = span_from(s, n);
+	return s.len == 0;
+}
+
 void
 text_escape(struct span s, char *out, size_t size)
 {
@@ -174,11 +198,10 @@ text_escape(struct span s, char *out, size_t size)
 
 	BUG_IF(size == 0);
 	while (s.len > 0) {
-		size_t n = utf8_length(s);
+		size_t n = printable_length(s);
 		uint8_t c = s.ptr[0];
-		bool plain = n > 1 || (n == 1 && c >= 0x20 && c != 0x7f);
 
-		if (plain && c != '\\') {
+		if (n > 0 && c != '\\') {
 			if (used + n >= size)
 				break;
 			memcpy(out + used, s.ptr, n);

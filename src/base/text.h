@@ -28,10 +28,13 @@ size_t utf8_whole(struct span s);
 /* Make text valid UTF-8 in place: '?' for each byte that is not part of it. */
 void utf8_mend(char *text);
 /*
- * Make bytes of a stranger printable: control bytes, DEL and bytes that are
- * not UTF-8 become \xNN, the backslash doubles. Cut at size.
+ * Make bytes of a stranger printable: controls (C0, DEL, and C1, which some
+ * terminals obey too) and bytes that are not UTF-8 become \xNN, the backslash
+ * doubles. Cut at size.
  */
 void text_escape(struct span s, char *out, size_t size);
+/* Nothing of it would become \xNN. */
+bool text_is_printable(struct span s);
 /* A sandbox name: 1..max of [a-z0-9-], no '-' at the ends, no "--". */
 bool name_valid(struct span s, size_t max);
 /* "2026-11-29T14:02:46Z" for ms since the epoch; out holds 32 bytes. */

@@ -15,6 +15,21 @@ cli_table_init(struct cli_table *t, const char *const *heads, size_t n)
 		t->widths[i] = strlen(heads[i]);
 }
 
+/* What the gateway made printable already is not escaped once more. */
+static const char *
+keep(struct arena *a, const char *text)
+{
+	struct span s = span_str(text);
+	char safe[512];
+	const char *kept;
+
+	text_escape(s, safe, sizeof(safe));
+	if (!text_is_printable(s))
+		s = span_str(safe);
+	kept = arena_str(a, s);
+	return kept ? kept : "";
+}
+
 void
 cli_table_row(struct cli *c, struct cli_table *t, const char *const *cells)
 {
@@ -32,14 +47,11 @@ cli_table_row(struct cli *c, struct cli_table *t, const char *const *cells)
 		t->room = room;
 	}
 	for (size_t i = 0; i < t->columns; i++) {
-		char safe[512];
-		char *kept;
+		const char *cell = keep(&c->arena, cells[i]);
 
-		text_escape(span_str(cells[i]), safe, sizeof(safe));
-		kept = arena_str(&c->arena, span_str(safe));
-		t->cells[t->rows * t->columns + i] = kept ? kept : "";
-		if (strlen(safe) > t->widths[i])
-			t->widths[i] = strlen(safe);
+		t->cells[t->rows * t->columns + i] = cell;
+		if (strlen(cell) > t->widths[i])
+			t->widths[i] = strlen(cell);
 	}
 	t->rows++;
 }

@@ -158,5 +158,6 @@ for verb in image.import sandbox.create sandbox.exec sandbox.put sandbox.get_fil
 	like "$out" "$verb" "the audit has $verb"
 done
 like "$out" 'refused' "and refusals"
+like "$out" 'tr "\\\\n\\\\t" "  "' "what a command had that is not printable is escaped once"
 run nacre image delete tiny
 is "$code" 0 "the image is deleted"

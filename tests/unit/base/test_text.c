@@ -194,6 +194,11 @@ strangers_text_becomes_printable(void **state)
 		{ BYTES("\\"), 64, "\\\\" },
 		{ BYTES("\xc3\xa9"), 64, "\xc3\xa9" },
 		{ BYTES("\xc3"), 64, "\\xc3" },
+		/* C1: the second CSI; and the first character behind them */
+		{ BYTES("\xc2\x9b"
+			"0m"),
+		    64, "\\xc2\\x9b0m" },
+		{ BYTES("\xc2\xa0"), 64, "\xc2\xa0" },
 		{ BYTES("\xff\xfe"), 64, "\\xff\\xfe" },
 		{ BYTES("abcd"), 4, "abc" },
 		{ BYTES("a\xc3\xa9"), 3, "a" },
@@ -212,6 +217,31 @@ strangers_text_becomes_printable(void **state)
 		    rows[i].size);
 		assert_string_equal(out, rows[i].out);
 	}
+}
+
+static void
+what_a_terminal_obeys_is_not_printable(void **state)
+{
+	static const struct {
+		const char *in;
+		size_t len;
+		bool is_printable;
+	} rows[] = {
+		{ BYTES(""), true },
+		{ BYTES("a\\x0a \xc3\xa9\xc2\xa0~"), true },
+		{ BYTES("a\n"), false },
+		{ BYTES("\x7f"), false },
+		{ BYTES("a\xc2\x80"), false },
+		{ BYTES("\xc2\x9f"), false },
+		{ BYTES("a\xff"), false },
+		{ BYTES("a\0"), false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(rows); i++)
+		assert_int_equal(
+		    text_is_printable(span_of(rows[i].in, rows[i].len)),
+		    rows[i].is_printable);
 }
 
 static void
@@ -346,6 +376,7 @@ main(void)
 		cmocka_unit_test(
 		    every_scalar_value_is_valid_and_no_surrogate_is),
 		cmocka_unit_test(strangers_text_becomes_printable),
+		cmocka_unit_test(what_a_terminal_obeys_is_not_printable),
 		cmocka_unit_test(names_are_dns_labels),
 		cmocka_unit_test(times_are_utc),
 		cmocka_unit_test(base64url_goes_both_ways),
