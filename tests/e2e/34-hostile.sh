@@ -126,6 +126,8 @@ refused program "one that another made, and then became the granted program" oth
 refused program "one that another made, and passed to the granted program" other pass /bin/granted get_sandbox '{}'
 refused program "the second request, when another holds it by then" granted late /bin/other get_sandbox '{}'
 like "${out%%$'\n'*}" '"name":"lead"' "the first was answered"
+refused program "also when the first thread of that other has ended" granted shade /bin/other get_sandbox '{}'
+like "${out%%$'\n'*}" '"name":"lead"' "the first was answered there too"
 
 # --- into a process that holds one
 inside sh -c "$(behind granted 'other reach /bin/granted $(head -n 1 /tmp/held) >/tmp/reached'); cat /tmp/reached"

@@ -2,9 +2,21 @@
 # shellcheck shell=bash
 
 # npm_fetch DATA FOLDER: DATA's packages are in FOLDER/node_modules. 1: they
-# cannot be had here, and $why says so; 2: they are not what is locked.
+# cannot be had here, and $why says so; 2: they are not what is locked. Tests
+# that run at a time want the same ones: one of them fetches.
 npm_fetch() {
+	local lock status
 	why=''
+	mkdir -p "$(dirname "$2")"
+	exec {lock}>"$2.lock"
+	flock "$lock"
+	npm_fetch_alone "$1" "$2"
+	status=$?
+	exec {lock}>&-
+	return $status
+}
+
+npm_fetch_alone() {
 	! cmp -s "$1/package-lock.json" "$2/.done" || return 0
 	command -v npm >/dev/null || { why='npm is missing: apt-get install npm'; return 1; }
 	rm -rf "$2"

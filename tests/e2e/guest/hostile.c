@@ -12,6 +12,7 @@
  *     fork, orphan       by fork and exec; fork stays, orphan ends meanwhile
  *     become             by exec in its own place
  *     late               ask alone, then with OTHER holding it too
+ *     shade              the same, OTHER's first thread having ended
  *   hostile memfd OTHER TOOL ARGUMENTS     OTHER from memory
  *   hostile name OTHER TOOL ARGUMENTS      call its own executable OTHER
  *   hostile hold TOOL ARGUMENTS            connect, say so, ask at end of input
@@ -30,6 +31,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,8 +247,32 @@ hand_on(const char *other, char **rest, bool stays)
 		(void)wait(NULL);
 }
 
+static void *
+outlive(void *first)
+{
+	void *none;
+
+	(void)pthread_join(*(pthread_t *)first, &none);
+	(void)!write(1, "x", 1);
+	(void)pause();
+	return NULL;
+}
+
+/* A process whose first thread has ended, and which goes on. */
 static void
-late(const char *other, char **rest)
+outlived(void)
+{
+	static pthread_t first;
+	pthread_t t;
+
+	first = pthread_self();
+	if (pthread_create(&t, NULL, outlive, &first) != 0)
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+static void
+late(const char *other, char **rest, const char *how)
 {
 	int s = joined();
 	int end[2];
@@ -259,7 +285,7 @@ late(const char *other, char **rest)
 	pid = fork();
 	if (pid == 0) {
 		(void)dup2(end[1], 1);
-		(void)execl(other, other, "keep", NULL);
+		(void)execl(other, other, how, NULL);
 		_exit(1);
 	}
 	(void)close(end[1]);
@@ -392,6 +418,8 @@ main(int argc, char **argv)
 	if (strcmp(how, "keep") == 0) {
 		(void)!write(1, "x", 1);
 		(void)pause();
+	} else if (strcmp(how, "outlived") == 0) {
+		outlived();
 	} else if ((strcmp(how, "taken") == 0 || strcmp(how, "alone") == 0) &&
 	    argc == 4) {
 		taken(argv + 2, how[0] == 'a');
@@ -415,7 +443,9 @@ main(int argc, char **argv)
 	} else if (strcmp(how, "become") == 0) {
 		other_on(argv[2], joined(), rest);
 	} else if (strcmp(how, "late") == 0) {
-		late(argv[2], rest);
+		late(argv[2], rest, "keep");
+	} else if (strcmp(how, "shade") == 0) {
+		late(argv[2], rest, "outlived");
 	} else if (strcmp(how, "memfd") == 0) {
 		from_memory(argv[2], rest);
 	} else if (strcmp(how, "name") == 0) {
