@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who holds a socket: /proc/PID/fd and /proc/PID/task/TID/fd of all, as a
- * thread may have descriptors of its own. There is no other way, so it is done for requests
- * to a door only, and a slice a tick. A descriptor on its way in a message is
- * nobody's until it is taken, and is seen at the next lookup.
+ * thread may have descriptors of its own. There is no other way, so it is done
+ * for requests to a door only, and a slice a tick. A descriptor on its way in a
+ * message is nobody's until it is taken, and is seen at the next lookup.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>
