@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who holds a socket: by real processes that have it in every odd way. */
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 
 #include "copies.h"
 
@@ -109,173 +107,161 @@ all_holders_of_a_socket_are_found(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* A child of this very program, and a socket that both were born with. */
+static struct {
+	pid_t pid;
+	int s[2];
+	int out[2]; /* of the child: it is as it should be */
+	int in[2];  /* it waits for its end */
+} child;
+
+static void
+child_waits(void)
+{
+	char c;
+
+	(void)!write(child.out[1], "x", 1);
+	(void)!read(child.in[0], &c, 1);
+	_exit(0);
+}
+
+static void
+child_begin(void (*body)(void))
+{
+	assert_int_equal(
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, child.s), 0);
+	assert_int_equal(pipe2(child.out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(child.in, O_CLOEXEC), 0);
+	child.pid = fork();
+	if (child.pid == 0) {
+		(void)close(child.in[1]);
+		body();
+		child_waits();
+	}
+	(void)close(child.out[1]);
+	await(child.out[0]);
+}
+
+static void
+child_end(void)
+{
+	(void)close(child.in[0]);
+	(void)close(child.in[1]);
+	assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
+	(void)close(child.s[0]);
+	(void)close(child.s[1]);
+}
+
+static void
+child_is_found(void)
+{
+	look_for(child.s[0]);
+	assert_int_equal(found_n, 1);
+	assert_true(holds(child.pid, self));
+	forget();
+}
+
+static void
+nothing(void)
+{
+}
+
 /* A child that has not come to its exec has what its parent had open. */
 static void
 a_child_before_its_exec_does_not_count(void **state)
 {
 	struct lookups all = lookups;
 	struct fault f = { 0 };
-	int out[2];
-	int in[2];
-	int s[2];
-	pid_t pid;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
-	    0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		char c;
-
-		(void)close(in[1]);
-		(void)!write(out[1], "x", 1);
-		(void)!read(in[0], &c, 1);
-		_exit(0);
-	}
-	await(out[0]);
-	(void)close(out[1]);
-	look_for(s[0]);
-	assert_int_equal(found_n, 1);
-	forget();
+	child_begin(nothing);
+	child_is_found();
 	assert_int_equal(lookups_skip_own(&lookups, &f), 0);
-	look_for(s[0]);
+	look_for(child.s[0]);
 	assert_int_equal(found_n, 0);
 	lookups.own_device = all.own_device;
 	lookups.own_inode = all.own_inode;
-	(void)close(in[0]);
-	(void)close(in[1]);
-	(void)waitpid(pid, NULL, 0);
-	(void)close(s[0]);
-	(void)close(s[1]);
+	child_end();
 }
 
-static int thread_socket;
-static int thread_copy;
+static int hidden;
 
 /* A thread with descriptors of its own: they are in no process's folder. */
 static void *
 hide(void *out)
 {
-	char c;
-
-	thread_copy = dup(thread_socket);
-	if (unshare(CLONE_FILES) != 0 || thread_copy < 0)
+	hidden = dup(child.s[0]);
+	if (unshare(CLONE_FILES) != 0 || hidden < 0)
 		_exit(1);
 	(void)!write(*(int *)out, "x", 1);
-	(void)!read(0, &c, 1);
+	(void)pause();
 	return NULL;
+}
+
+static void
+hide_in_a_thread(void)
+{
+	int ends[2];
+	pthread_t t;
+	char c;
+
+	if (pipe(ends) != 0 || pthread_create(&t, NULL, hide, &ends[1]) != 0 ||
+	    read(ends[0], &c, 1) != 1)
+		_exit(1);
+	(void)close(child.s[0]);
+	(void)close(hidden);
 }
 
 static void
 a_thread_with_descriptors_of_its_own_is_found(void **state)
 {
-	int out[2];
-	int in[2];
-	int s[2];
-	pid_t pid;
-
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
-	    0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		int ends[2];
-		pthread_t t;
-		char c;
-
-		(void)dup2(in[0], 0);
-		(void)close(in[1]);
-		thread_socket = s[0];
-		if (pipe(ends) != 0 ||
-		    pthread_create(&t, NULL, hide, &ends[1]) != 0 ||
-		    read(ends[0], &c, 1) != 1)
-			_exit(1);
-		(void)close(s[0]);
-		(void)close(thread_copy);
-		(void)!write(out[1], "x", 1);
-		(void)!read(0, &c, 1);
-		_exit(0);
-	}
-	await(out[0]);
-	(void)close(out[1]);
-	look_for(s[0]);
-	assert_int_equal(found_n, 1);
-	assert_true(holds(pid, self));
-	forget();
-	(void)close(in[1]);
-	(void)close(in[0]);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	(void)close(s[0]);
-	(void)close(s[1]);
+	child_begin(hide_in_a_thread);
+	child_is_found();
+	child_end();
 }
 
-/* Holds the socket behind more descriptors than one read of the folder tells. */
+/* More than one read of the folder tells. */
+static void
+hold_behind_many(void)
+{
+	for (int i = 0; i < 200; i++)
+		(void)!dup(child.in[0]);
+	(void)!dup(child.s[0]);
+	(void)close(child.s[0]);
+}
+
 static void
 the_last_of_many_descriptors_is_found(void **state)
 {
-	int out[2];
-	int in[2];
-	int s[2];
-	pid_t pid;
-
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
-	    0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		char c;
-
-		(void)close(in[1]);
-		for (int i = 0; i < 200; i++)
-			(void)!dup(in[0]);
-		(void)!dup(s[0]);
-		(void)close(s[0]);
-		(void)!write(out[1], "x", 1);
-		(void)!read(in[0], &c, 1);
-		_exit(0);
-	}
-	await(out[0]);
-	(void)close(out[1]);
-	look_for(s[0]);
-	assert_int_equal(found_n, 1);
-	assert_true(holds(pid, self));
-	forget();
-	(void)close(in[1]);
-	(void)close(in[0]);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	(void)close(s[0]);
-	(void)close(s[1]);
+	child_begin(hold_behind_many);
+	child_is_found();
+	child_end();
 }
 
 static void *
-outlive(void *out)
+outlive(void *first)
 {
-	char state = 0;
-	char path[64];
-	char line[256];
-	char c;
+	void *none;
 
-	/* Until the first thread is seen to have ended: it has no files then. */
-	(void)text_fmt(path, sizeof(path), "/proc/%d/stat", (int)getpid());
-	while (state != 'Z') {
-		FILE *f = fopen(path, "re");
-		const char *end;
+	/* It has ended for the kernel then, and has no files. */
+	if (pthread_join(*(pthread_t *)first, &none) != 0)
+		_exit(1);
+	child_waits();
+	return NULL;
+}
 
-		if (!f || !fgets(line, sizeof(line), f))
-			_exit(1);
-		(void)fclose(f);
-		end = strrchr(line, ')');
-		state = end ? end[2] : 0;
-	}
-	(void)!write(*(int *)out, "x", 1);
-	(void)!read(0, &c, 1);
-	_exit(0);
+static void
+end_the_first_thread(void)
+{
+	static pthread_t first;
+	pthread_t t;
+
+	first = pthread_self();
+	if (pthread_create(&t, NULL, outlive, &first) != 0)
+		_exit(1);
+	pthread_exit(NULL);
 }
 
 static pid_t
@@ -299,46 +285,18 @@ other_thread(pid_t pid)
 static void
 a_process_whose_first_thread_ended_is_found(void **state)
 {
-	static int told;
-	struct evidence about;
+	struct evidence e;
 	struct fault f = { 0 };
-	int out[2];
-	int in[2];
-	int s[2];
-	pid_t pid;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s),
+	child_begin(end_the_first_thread);
+	child_is_found();
+	assert_int_equal(evidence_take(&eyes, other_thread(child.pid), &e, &f),
 	    0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		pthread_t t;
-
-		(void)dup2(in[0], 0);
-		(void)close(in[1]);
-		told = out[1];
-		if (pthread_create(&t, NULL, outlive, &told) != 0)
-			_exit(1);
-		(void)syscall(SYS_exit, 0); /* this thread's end alone */
-	}
-	await(out[0]);
-	(void)close(out[1]);
-	look_for(s[0]);
-	assert_int_equal(found_n, 1);
-	assert_true(holds(pid, self));
-	forget();
-	assert_int_equal(evidence_take(&eyes, other_thread(pid), &about, &f),
-	    0);
-	assert_int_equal(about.pid, pid);
-	assert_string_equal(about.program.path, self);
-	evidence_release(&about);
-	(void)close(in[1]);
-	(void)close(in[0]);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	(void)close(s[0]);
-	(void)close(s[1]);
+	assert_int_equal(e.pid, child.pid);
+	assert_string_equal(e.program.path, self);
+	evidence_release(&e);
+	child_end();
 }
 
 static void
