@@ -123,27 +123,37 @@ room_grown(struct buf *b, size_t want)
 	return grown;
 }
 
+/*
+ * What was eaten stays in front while more than that would have to move: a
+ * queue of which each turn takes a little is not moved in each turn, for
+ * twice its room at most.
+ */
+static void
+grow(struct buf *b, size_t n)
+{
+	size_t most = b->off ? 2 * b->max : b->max;
+	size_t want = b->cap ? b->cap : BUF_FIRST;
+
+	while (want < b->off + b->len + n)
+		want = want > most / 2 ? most : want * 2;
+	b->base = room_grown(b, want);
+	b->cap = want;
+}
+
 uint8_t *
 buf_room(struct buf *b, size_t n)
 {
-	size_t want;
-
 	if (n > b->max - b->len)
 		return NULL;
 	if (b->off + b->len + n <= b->cap && b->base)
 		return b->base + b->off + b->len;
-	if (b->base && b->off > 0) {
-		memmove(b->base, b->base + b->off, b->len);
+	if (b->base && b->off > 0 && b->off >= b->len) {
+		memcpy(b->base, b->base + b->off, b->len);
 		b->off = 0;
-		if (b->len + n <= b->cap)
-			return b->base + b->len;
 	}
-	want = b->cap ? b->cap : BUF_FIRST;
-	while (want < b->len + n)
-		want = want > b->max / 2 ? b->max : want * 2;
-	b->base = room_grown(b, want);
-	b->cap = want;
-	return b->base + b->len;
+	if (!b->base || b->off + b->len + n > b->cap)
+		grow(b, n);
+	return b->base + b->off + b->len;
 }
 
 void

@@ -30,7 +30,8 @@ size_t span_find(struct span a, uint8_t c);
 
 /*
  * Growable bytes with a hard maximum; contents are the window
- * [off, off+len). Memory comes from malloc; running out of memory aborts.
+ * [off, off+len). Memory comes from malloc, at most twice max when bytes are
+ * eaten in front; running out of memory aborts.
  */
 struct buf {
 	uint8_t *base;

@@ -47,6 +47,41 @@ spans_are_cut_within_their_bounds(void **state)
 	assert_int_equal(span_find(none, 'z'), 0);
 }
 
+/* The bytes of a long queue stay where they are while it is eaten slowly. */
+static void
+a_full_queue_is_not_moved_in_every_turn(void **state)
+{
+	enum {
+		MAX = 64 << 10,
+		STEP = 1 << 10,
+		TURNS = 4096
+	};
+	static uint8_t step[STEP];
+	struct fault f = { 0 };
+	struct buf b;
+	int moves = 0;
+
+	(void)state;
+	buf_init(&b, MAX);
+	for (int i = 0; i < MAX / STEP; i++) {
+		memset(step, i, sizeof(step));
+		assert_int_equal(buf_add(&b, step, sizeof(step), &f), 0);
+	}
+	for (int i = 0; i < TURNS; i++) {
+		const uint8_t *at;
+
+		memset(step, i % (MAX / STEP), sizeof(step));
+		assert_memory_equal(buf_ptr(&b), step, sizeof(step));
+		buf_eat(&b, sizeof(step));
+		at = buf_ptr(&b);
+		assert_int_equal(buf_add(&b, step, sizeof(step), &f), 0);
+		moves += buf_ptr(&b) != at;
+		assert_true(b.cap <= 2 * b.max);
+	}
+	assert_true(moves <= TURNS / (MAX / STEP) + 1);
+	buf_release(&b);
+}
+
 static void
 a_buffer_grows_to_its_maximum_and_no_further(void **state)
 {
@@ -264,6 +299,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spans_compare_by_bytes),
 		cmocka_unit_test(spans_are_cut_within_their_bounds),
+		cmocka_unit_test(a_full_queue_is_not_moved_in_every_turn),
 		cmocka_unit_test(a_buffer_grows_to_its_maximum_and_no_further),
 		cmocka_unit_test(eaten_bytes_make_room),
 		cmocka_unit_test(formatted_text_is_whole_or_absent),
