@@ -242,7 +242,7 @@ read_length(nghttp2_session *ng, uint8_t type, int32_t id, int32_t connection,
 }
 
 nghttp2_ssize
-/* NOLINTNEXTLINE(readability-function-size): as nghttp2 wants it */
+/* NOLINTNEXTLINE(readability-function-size,readability-non-const-parameter) */
 h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
     uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
@@ -251,6 +251,7 @@ h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
 	size_t n;
 
 	(void)source;
+	(void)to; /* body_send() copies them */
 	if (!s)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	if (s->queue.len == 0 && !s->is_ending) {
@@ -258,14 +259,9 @@ h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
 		return NGHTTP2_ERR_DEFERRED;
 	}
 	n = s->queue.len < size ? s->queue.len : size;
-	if (n > 0)
-		memcpy(to, buf_ptr(&s->queue), n);
-	buf_eat(&s->queue, n);
-	h->unsent -= n;
-	if (s->queue.len > 0)
+	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+	if (s->queue.len > n)
 		return (nghttp2_ssize)n;
-	if (s->queue.cap > H2_QUEUE_KEPT)
-		buf_release(&s->queue);
 	if (s->is_ending) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		if (s->trailers_n > 0) {
@@ -275,6 +271,45 @@ h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
 		}
 	}
 	return (nghttp2_ssize)n;
+}
+
+/* An empty queue gives its memory back, but for some that are much used. */
+static void
+queue_emptied(struct h2 *h, struct h2_stream *s)
+{
+	if (s->queue.cap <= H2_QUEUE_KEPT || s->is_wide)
+		return;
+	if (h->wide < H2_WIDE) {
+		s->is_wide = true;
+		h->wide++;
+		return;
+	}
+	buf_release(&s->queue);
+}
+
+/* The frame that h2_body_read() said: its head, and the bytes of the queue. */
+static int
+/* NOLINTNEXTLINE(readability-function-size): as nghttp2 wants it */
+body_send(nghttp2_session *ng, nghttp2_frame *frame, const uint8_t *head,
+    size_t n, nghttp2_data_source *source, void *arg)
+{
+	struct h2 *h = arg;
+	struct h2_stream *s = h2_stream_find(h, frame->hd.stream_id);
+	struct fault f = { 0 };
+
+	(void)ng;
+	(void)source;
+	if (!s || n > s->queue.len)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	if (h->out.len >= LIMIT_WRITE)
+		return NGHTTP2_ERR_WOULDBLOCK;
+	BUG_IF(buf_add(&h->out, head, H2_FRAME_HEAD, &f) != 0 ||
+	    buf_add(&h->out, buf_ptr(&s->queue), n, &f) != 0);
+	buf_eat(&s->queue, n);
+	h->unsent -= n;
+	if (s->queue.len == 0)
+		queue_emptied(h, s);
+	return 0;
 }
 
 void
@@ -288,6 +323,7 @@ h2_events_set(nghttp2_session_callbacks *c)
 	nghttp2_session_callbacks_set_on_stream_close_callback(c, on_close);
 	nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
 	nghttp2_session_callbacks_set_error_callback2(c, on_error);
+	nghttp2_session_callbacks_set_send_data_callback(c, body_send);
 	nghttp2_session_callbacks_set_data_source_read_length_callback2(c,
 	    read_length);
 }

@@ -16,6 +16,8 @@
 #define H2_FIELDS       128         /* header fields of one block */
 #define H2_QUEUE        (256 << 10) /* unsent bytes of one stream */
 #define H2_QUEUE_KEPT   (64 << 10)  /* memory an empty queue may keep */
+#define H2_WIDE         2           /* streams that keep all of theirs */
+#define H2_FRAME_HEAD   9           /* bytes (RFC 9113 4.1) */
 #define H2_RAISE_AFTER  (LIMIT_WINDOW_STREAM / 2)
 #define H2_RAISED_IDLE  (4 << 20) /* of others' bytes, before it is lowered */
 #define H2_RESETS_BURST 1000
@@ -45,6 +47,7 @@ struct h2_stream {
 	bool is_closing;  /* inside its closed callback */
 	bool peer_ended;
 	bool sent_end;   /* the frame that ends our side has been written */
+	bool is_wide;    /* its empty queue keeps its memory */
 	bool drops_rest; /* then the peer's side is reset */
 };
 
@@ -67,6 +70,7 @@ struct h2 {
 	size_t unread_max;
 	size_t unsent;
 	size_t starved;
+	size_t wide; /* streams */
 	uint64_t consumed;
 	size_t broken; /* streams that the peer made us reset, less good ones */
 	struct h2_stream *raised_newest;

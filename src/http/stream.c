@@ -50,6 +50,7 @@ h2_stream_free(struct h2 *h, struct h2_stream *s)
 	h->unread -= s->unread;
 	h->unsent -= s->queue.len;
 	h->starved -= s->is_starved;
+	h->wide -= s->is_wide;
 	h2_window_forget(h, s);
 	buf_release(&s->queue);
 	free(s->trailers);
