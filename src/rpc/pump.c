@@ -234,29 +234,58 @@ lost_input(struct rpc_link *l, ssize_t got)
 	link_fail(l, &f);
 }
 
+/*
+ * A read of a port gives one page at most: they are taken until there is no
+ * more. What a socket gave short was all. *end: how the last read ended, 1
+ * when it did not.
+ */
+static size_t
+read_all(struct rpc_link *l, uint8_t *to, size_t size, ssize_t *end)
+{
+	size_t n = 0;
+
+	*end = 1;
+	while (n < size) {
+		ssize_t got = read(l->fd, to + n, size - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			*end = got;
+			break;
+		}
+		n += (size_t)got;
+		if (l->is_socket)
+			break;
+	}
+	return n;
+}
+
 static void
 pump_read(struct rpc_link *l)
 {
 	struct fault f = { 0 };
 	uint8_t bytes[LIMIT_WRITE];
 	size_t left = RPC_TICK_BYTES;
-	size_t n;
+	ssize_t end = 1;
 
-	while (!l->is_dead && !l->is_paused && left > 0) {
-		ssize_t got = read(l->fd, bytes, sizeof(bytes));
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			break;
-		if (got <= 0) {
-			lost_input(l, got);
-			return;
+	while (!l->is_dead && !l->is_paused && left > 0 && end > 0) {
+		size_t got = read_all(l, bytes, sizeof(bytes), &end);
+		int error = errno;
+		size_t n;
+
+		if (got > 0) {
+			n = pump_feed(l, span_of(bytes, got));
+			BUG_IF(buf_add(&l->in, bytes + n, got - n, &f) != 0);
+			left -= got < left ? got : left;
+			if (end > 0 && got < sizeof(bytes))
+				break;
 		}
-		n = pump_feed(l, span_of(bytes, (size_t)got));
-		BUG_IF(buf_add(&l->in, bytes + n, (size_t)got - n, &f) != 0);
-		left -= (size_t)got < left ? (size_t)got : left;
-		if ((size_t)got < sizeof(bytes))
+		if (end < 0 && (error == EAGAIN || error == EWOULDBLOCK))
 			break;
+		errno = error;
+		if (end <= 0 && !l->is_dead)
+			lost_input(l, end);
 	}
 }
 
