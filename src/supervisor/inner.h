@@ -286,6 +286,8 @@ struct run {
 	int in_fd;
 	struct watch in; /* stdin's write end */
 	struct buf in_held;
+	struct deferred in_turn; /* write what this tick brought */
+	bool in_is_wide;         /* its pipe was made larger */
 	size_t in_owed; /* message bytes to give back when in_held is out */
 	bool in_ends;
 	int32_t pid;

@@ -19,7 +19,8 @@ enum {
 	DRAIN_MS = 500,       /* for output after the end, from other holders */
 	WASTE_MAX = 64 << 20, /* output of a lost exec that is read away */
 	INPUT_MAX = 1 << 20,  /* more than a stream's window */
-	TURN_BYTES = 256 << 10 /* one outlet in one tick */
+	TURN_BYTES = 256 << 10, /* one outlet in one tick */
+	PIPE_BYTES = 256 << 10  /* of an input that brings much */
 };
 
 static void settle(struct run *r);
@@ -36,11 +37,11 @@ sink_room(struct run *r)
 }
 
 static void
-sink_put(struct run *r, struct span s, bool is_error)
+sink_put(struct run *r, pb_bytes_array_t *bytes, bool is_error)
 {
 	nacre_session_v1_AttachUp up = nacre_session_v1_AttachUp_init_zero;
+	struct span s = wire_span(bytes);
 	struct fault f = { 0 };
-	struct arena a;
 
 	if (r->is_main) {
 		mainlog_add(&r->sv->log, s, is_error, clock_wall_ms());
@@ -51,17 +52,15 @@ sink_put(struct run *r, struct span s, bool is_error)
 		r->wasted += s.len;
 		return;
 	}
-	arena_init(&a, 2 * LIMIT_CHUNK);
 	if (is_error) {
 		up.which_kind = nacre_session_v1_AttachUp_err_tag;
-		up.kind.err = wire_bytes(&a, s);
+		up.kind.err = bytes;
 	} else {
 		up.which_kind = nacre_session_v1_AttachUp_out_tag;
-		up.kind.out = wire_bytes(&a, s);
+		up.kind.out = bytes;
 	}
 	if (attach_send(r->call, &up, &f) != 0)
 		log_warn(&f, "output of '%s' is lost", r->id);
-	arena_release(&a);
 }
 
 /* --- out of the process */
@@ -91,7 +90,11 @@ outlet_want(struct run_outlet *o)
 static void
 outlet_read(struct run_outlet *o)
 {
-	uint8_t bytes[LIMIT_CHUNK];
+	/* As a message has its bytes, so that they are not copied into it. */
+	static union {
+		pb_bytes_array_t array;
+		uint8_t room[PB_BYTES_ARRAY_T_ALLOCSIZE(LIMIT_CHUNK)];
+	} chunk;
 	struct run *r = o->run;
 	size_t turn = 0;
 
@@ -101,8 +104,8 @@ outlet_read(struct run_outlet *o)
 
 		if (room == 0)
 			break;
-		n = read(o->fd, bytes,
-		    room < sizeof(bytes) ? room : sizeof(bytes));
+		n = read(o->fd, chunk.array.bytes,
+		    room < LIMIT_CHUNK ? room : LIMIT_CHUNK);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -114,7 +117,8 @@ outlet_read(struct run_outlet *o)
 		}
 		o->owed -= o->owed < (size_t)n ? o->owed : (size_t)n;
 		turn += (size_t)n;
-		sink_put(r, span_of(bytes, (size_t)n), o->is_error);
+		chunk.array.size = (pb_size_t)n;
+		sink_put(r, &chunk.array, o->is_error);
 		if (r->wasted > WASTE_MAX)
 			outlet_close(o);
 	}
@@ -187,6 +191,12 @@ inlet_ready(struct watch *w, unsigned events)
 	inlet_write(CONTAINER_OF(w, struct run, in));
 }
 
+static void
+inlet_turn(struct deferred *d)
+{
+	inlet_write(CONTAINER_OF(d, struct run, in_turn));
+}
+
 void
 run_input(struct run *r, struct span s, size_t owed)
 {
@@ -195,8 +205,13 @@ run_input(struct run *r, struct span s, size_t owed)
 	if (s.len && !r->in_ends && buf_add(&r->in_held, s.ptr, s.len, &f) != 0)
 		log_warn(&f, "input of '%s' is lost", r->id);
 	r->in_owed += owed;
+	if (r->in_held.len > LIMIT_CHUNK && !r->in_is_wide && r->in_fd >= 0) {
+		r->in_is_wide = true;
+		(void)fcntl(r->in_fd, F_SETPIPE_SZ, PIPE_BYTES);
+	}
+	/* With what else comes in this tick. */
 	if (r->is_started)
-		inlet_write(r);
+		loop_later(r->sv->loop, &r->in_turn);
 }
 
 void
@@ -473,6 +488,7 @@ run_new(struct supervisor *sv, const char *id)
 	r->in_fd = -1;
 	r->in.fd = -1;
 	r->in.ready = inlet_ready;
+	r->in_turn.run = inlet_turn;
 	buf_init(&r->in_held, INPUT_MAX);
 	r->drain.fire = drain_over;
 	for (size_t i = 0; i < NELEM(r->out); i++) {
@@ -493,6 +509,7 @@ run_free(void *p)
 
 	loop_timer_clear(&r->drain);
 	loop_timer_clear(&r->kill);
+	loop_deferred_drop(r->sv->loop, &r->in_turn);
 	for (size_t i = 0; i < NELEM(r->out); i++)
 		outlet_close(&r->out[i]);
 	inlet_close(r);

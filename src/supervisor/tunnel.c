@@ -125,12 +125,19 @@ stream_bytes(struct rpc_stream *s, void *owner, struct span b)
 			return;
 		}
 	}
+	if (t->link && t->in.len == 0 && b.len > 0) {
+		size_t n = rpc_link_feed(t->link, b);
+
+		if (!t->stream)
+			return;
+		rpc_stream_consume(s, n);
+		b = span_from(b, n);
+	}
+	/* What the link does not take now: link_resume() brings it. */
 	if (b.len && buf_add(&t->in, b.ptr, b.len, &f) != 0) {
 		log_warn(&f, "the tunnel brings too much");
 		rpc_stream_reset(s, H2_CANCEL);
-		return;
 	}
-	feed(t);
 }
 
 static void
