@@ -69,8 +69,10 @@ set_suites(br_ssl_engine_context *e)
 	    NELEM(gcm_first));
 	br_ssl_engine_set_default_aes_gcm(e);
 	br_ssl_engine_set_default_chapol(e);
-	if (is_slow)
+	if (is_slow) {
 		br_ssl_engine_set_chacha20(e, br_chacha20_ct_run);
+		br_ssl_engine_set_poly1305(e, br_poly1305_ctmul_run);
+	}
 }
 
 static void
