@@ -72,12 +72,16 @@ opt_analyze := -O1 -g3 -fanalyzer
 opt_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 opt_cov     := -O0 -g --coverage
 opt_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+# What is set or copied whole, a struct fault first of all, is some hundred bytes:
+# not by a string instruction, which TCG runs word by word.
+strings     := -mmemset-strategy=unrolled_loop:512:noalign,libcall:-1:noalign \
+	-mmemcpy-strategy=unrolled_loop:512:noalign,libcall:-1:noalign
 # Not -Os: it copies by "rep movsb", which TCG runs byte by byte.
 opt_guest   := $(if $(filter debug,$(MODE)),-O1,-O2) -g $(sections)
 
 flags_host  := $(std) $(hard) $(if $(filter fuzz,$(MODE)),,$(gcc_hard)) $(opt_$(MODE)) \
 	$(if $(ships),,-isystem $(DEPS)/host/include)
-flags_guest := $(std) $(hard) $(gcc_hard) $(opt_guest)
+flags_guest := $(std) $(hard) $(gcc_hard) $(strings) $(opt_guest)
 static_pie  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none
 link_host   := $(if $(ships),$(static_pie),-pie $(opt_$(MODE)) -L$(DEPS)/host/lib)
 # At a fixed address: under TCG a program that moves is translated anew at each

@@ -417,7 +417,7 @@ call_finish(struct call *c, const struct fault *f)
 void
 call_note(struct call *c, const char *fmt, ...)
 {
-	char text[AUDIT_DETAIL];
+	NOT_ZEROED char text[AUDIT_DETAIL];
 	struct fault ignored = { 0 };
 	va_list ap;
 	size_t n;

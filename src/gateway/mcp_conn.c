@@ -392,7 +392,7 @@ look(struct mcp_conn *c)
 static void
 read_in(struct mcp_conn *c)
 {
-	uint8_t bytes[READ];
+	NOT_ZEROED uint8_t bytes[READ];
 	struct fault f = { 0 };
 	bool was_idle = c->phase == READING && !h1_is_amid(c->h1);
 	ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);

@@ -52,7 +52,7 @@ on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
 static void
 tell_headers(struct h2 *h, struct h2_stream *s, bool end)
 {
-	struct h2_header hs[H2_FIELDS];
+	NOT_ZEROED struct h2_header hs[H2_FIELDS];
 	const uint8_t *base = buf_ptr(&h->block);
 	struct span status;
 

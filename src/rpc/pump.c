@@ -265,7 +265,7 @@ static void
 pump_read(struct rpc_link *l)
 {
 	struct fault f = { 0 };
-	uint8_t bytes[LIMIT_WRITE];
+	NOT_ZEROED uint8_t bytes[LIMIT_WRITE];
 	size_t left = RPC_TICK_BYTES;
 	ssize_t end = 1;
 

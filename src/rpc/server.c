@@ -27,8 +27,8 @@ server_answer(struct rpc_call *c, struct fault *f)
 void
 server_trailers(struct rpc_call *c)
 {
-	struct h2_header hs[RPC_HEADERS];
-	struct status_text text;
+	NOT_ZEROED struct h2_header hs[RPC_HEADERS];
+	NOT_ZEROED struct status_text text;
 	struct fault f = { 0 };
 	struct h2 *h2 = c->item.link->h2;
 	int32_t stream = c->item.stream;

@@ -149,7 +149,7 @@ finish_when_quiet(struct bulk *b)
 static void
 channel_read(struct channel *c)
 {
-	uint8_t bytes[LIMIT_CHUNK];
+	NOT_ZEROED uint8_t bytes[LIMIT_CHUNK];
 	ssize_t n;
 
 	if (!has_room(c->bulk->call)) {

@@ -113,7 +113,7 @@ is_same(const struct stat *a, const struct program *p)
 static const char *
 read_name(const struct eyes *eyes, const char *exe, struct arena *a)
 {
-	char text[LIMIT_PATH + sizeof(GONE)];
+	NOT_ZEROED char text[LIMIT_PATH + sizeof(GONE)];
 	ssize_t n = readlinkat(eyes->proc, exe, text, sizeof(text));
 	char *name = NULL;
 

@@ -339,7 +339,7 @@ door_conn_looked(struct door_conn *c)
 static void
 read_in(struct door_conn *c)
 {
-	uint8_t bytes[DOOR_READ];
+	NOT_ZEROED uint8_t bytes[DOOR_READ];
 	struct fault f = { 0 };
 	bool was_idle = door_conn_is_idle(c);
 	ssize_t n = recv(c->fd, bytes, sizeof(bytes), 0);

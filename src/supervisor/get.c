@@ -269,7 +269,7 @@ static int
 send_chunk(struct get *g, struct fault *f)
 {
 	nacre_session_v1_AttachUp up = nacre_session_v1_AttachUp_init_zero;
-	uint8_t bytes[LIMIT_CHUNK];
+	NOT_ZEROED uint8_t bytes[LIMIT_CHUNK];
 	uint64_t hole = g->left ? skip_hole(g) : 0;
 	size_t want = g->left < sizeof(bytes) ? (size_t)g->left : sizeof(bytes);
 	ssize_t n;
