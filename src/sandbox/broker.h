@@ -127,6 +127,7 @@ void join_settle(struct broker *b);
 /* --- broker_serve.c: its calls of the protocol. */
 void broker_accept_serve(struct serving *s, struct span m);
 void broker_holders_serve(struct serving *s, struct span m);
+void broker_holders_ended(struct serving *s);
 /* The connection goes with the call's answer. 0, or -1 and it stays. */
 int broker_hand_over(struct broker *b, struct join *j, struct rpc_call *c);
 void broker_call_closed(struct broker *b, const struct rpc_call *c);

@@ -116,6 +116,29 @@ broker_accept_serve(struct serving *s, struct span m)
 
 /* --- holders */
 static void
+send_holders(struct serving *s, const nacre_sandbox_v1_HoldersReply *r)
+{
+	struct fault f = { 0 };
+
+	if (sandbox_send(s->call, nacre_sandbox_v1_HoldersReply_fields, r,
+		&f) != 0)
+		sandbox_refuse(s->call, &f);
+	else
+		broker_holders_ended(s);
+}
+
+/* The last request came and is answered. */
+void
+broker_holders_ended(struct serving *s)
+{
+	for (struct lookup *l = s->sb->broker.lookups.first; l; l = l->next)
+		if (l->owner == s)
+			return;
+	if (s->has_ended)
+		rpc_finish(s->call, NULL, span_of(NULL, 0));
+}
+
+static void
 looked_up(struct lookup *l)
 {
 	nacre_sandbox_v1_HoldersReply r =
@@ -126,6 +149,7 @@ looked_up(struct lookup *l)
 
 	if (!s)
 		return; /* nobody asks any more */
+	l->owner = NULL;
 	arena_init(&a, 2 * EVIDENCE_HOLDERS * LIMIT_PATH);
 	for (size_t i = 0; i < l->n; i++) {
 		rows[i] =
@@ -137,7 +161,8 @@ looked_up(struct lookup *l)
 	r.holders = rows;
 	r.holders_count = (pb_size_t)l->n;
 	r.cut = l->is_cut;
-	sandbox_answer(s->call, nacre_sandbox_v1_HoldersReply_fields, &r);
+	r.socket = l->socket;
+	send_holders(s, &r);
 	arena_release(&a);
 }
 
@@ -146,13 +171,20 @@ broker_holders_serve(struct serving *s, struct span m)
 {
 	nacre_sandbox_v1_HoldersRequest q =
 	    nacre_sandbox_v1_HoldersRequest_init_zero;
+	nacre_sandbox_v1_HoldersReply none =
+	    nacre_sandbox_v1_HoldersReply_init_zero;
 	struct fault f = { 0 };
 	struct arena a;
 
 	arena_init(&a, 1024);
-	if (WIRE_DECODE(nacre_sandbox_v1_HoldersRequest, &q, m, &a, &f) != 0 ||
-	    !lookup_start(&s->sb->broker.lookups, q.socket, looked_up, s, &f))
+	if (WIRE_DECODE(nacre_sandbox_v1_HoldersRequest, &q, m, &a, &f) != 0) {
 		sandbox_refuse(s->call, &f);
+	} else if (!lookup_start(&s->sb->broker.lookups, q.socket, looked_up, s,
+		       &f)) {
+		none.socket = q.socket;
+		none.cut = true;
+		send_holders(s, &none);
+	}
 	arena_release(&a);
 }
 

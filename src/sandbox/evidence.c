@@ -210,8 +210,10 @@ evidence_program(const struct eyes *eyes, pid_t tid, struct arena *a,
 	p->device = st.st_dev;
 	p->inode = st.st_ino;
 	judge_name(p, a);
+	if (!file)
+		return 0;
 	p->in_image = is_of_image(eyes, p, place, &st);
-	if (p->state != PROGRAM_FILE || p->in_image || !file)
+	if (p->state != PROGRAM_FILE || p->in_image)
 		return 0;
 	fd = openat(eyes->proc, exe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0 || !is_same(&st, p) ||

@@ -95,8 +95,9 @@ int evidence_take(const struct eyes *eyes, pid_t tid, struct evidence *e,
 void evidence_release(struct evidence *e);
 /* Its bytes are not needed any more: let writers go on. */
 void evidence_let_go(struct evidence *e);
-/* The executable of a thread; *file as in struct evidence, may be NULL. -1: it
- * has ended, though others of its process may not have. */
+/* The executable of a thread; *file as in struct evidence. NULL: only its name,
+ * file and state are asked for. -1: it has ended, though others of its process
+ * may not have. */
 int evidence_program(const struct eyes *eyes, pid_t tid, struct arena *a,
     struct program *p, int *file, struct fault *f) MUST_CHECK;
 
@@ -149,6 +150,7 @@ struct listing {
 	_Alignas(uint64_t) uint8_t bytes[EVIDENCE_LISTING];
 };
 struct lookup {
+	uint64_t socket;
 	char link[32]; /* what the socket is called in /proc/PID/fd */
 	void (*done)(struct lookup *l);
 	void *owner;

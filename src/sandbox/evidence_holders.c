@@ -304,6 +304,7 @@ lookup_start(struct lookups *ls, uint64_t socket,
 	l = lookup_new(ls);
 	(void)text_fmt(l->link, sizeof(l->link), "socket:[%llu]",
 	    (unsigned long long)socket);
+	l->socket = socket;
 	l->done = done;
 	l->owner = owner;
 	if (!listing_open(&l->processes, ls->eyes->proc, ".")) {

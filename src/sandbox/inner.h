@@ -204,6 +204,7 @@ struct serving {
 	const struct method *method;
 	struct rpc_call *call;
 	struct bulk *bulk;
+	bool has_ended; /* no more requests come */
 };
 struct method {
 	const char *name;
@@ -262,6 +263,9 @@ void sandbox_read_start(struct sandbox *sb);
 
 /* --- server.c */
 int sandbox_serve(struct sandbox *sb, struct fault *f) MUST_CHECK;
+/* One message of a call that goes on. */
+int sandbox_send(struct rpc_call *c, const struct pb_msgdesc_s *fields,
+    const void *message, struct fault *f) MUST_CHECK;
 /* Answer a call: encoded message or fault. The call ends. */
 void sandbox_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
     const void *message);

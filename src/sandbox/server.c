@@ -40,20 +40,30 @@ sandbox_refuse(struct rpc_call *c, const struct fault *f)
 	rpc_finish(c, f, span_of(NULL, 0));
 }
 
+int
+sandbox_send(struct rpc_call *c, const struct pb_msgdesc_s *fields,
+    const void *message, struct fault *f)
+{
+	struct buf b;
+	int r = -1;
+
+	buf_init(&b, LIMIT_MESSAGE);
+	if (wire_encode(fields, message, &b, f) == 0)
+		r = rpc_send(c, buf_span(&b), f);
+	buf_release(&b);
+	return r;
+}
+
 void
 sandbox_answer(struct rpc_call *c, const struct pb_msgdesc_s *fields,
     const void *message)
 {
 	struct fault f = { 0 };
-	struct buf b;
 
-	buf_init(&b, LIMIT_MESSAGE);
-	if (wire_encode(fields, message, &b, &f) != 0 ||
-	    rpc_send(c, buf_span(&b), &f) != 0)
+	if (sandbox_send(c, fields, message, &f) != 0)
 		rpc_finish(c, &f, span_of(NULL, 0));
 	else
 		rpc_finish(c, NULL, span_of(NULL, 0));
-	buf_release(&b);
 }
 
 static bool
@@ -130,8 +140,12 @@ call_message(struct rpc_call *c, void *owner, struct span m)
 static void
 call_half_closed(struct rpc_call *c, void *owner)
 {
+	struct serving *s = owner;
+
 	(void)c;
-	(void)owner;
+	s->has_ended = true;
+	if (s->method->serve == broker_holders_serve)
+		broker_holders_ended(s);
 }
 
 static void

@@ -130,18 +130,24 @@ static const struct rpc_call_events watch_events = {
 	.closed = watch_closed,
 };
 
+struct rpc_call *
+box_stream(struct box *b, const char *method,
+    const struct rpc_call_events *events, void *owner, struct fault *f)
+{
+	if (b->link)
+		return rpc_call(b->link, method, span_str(b->bearer), -1,
+		    events, owner, f);
+	(void)fault_set(f, FAULT_LOST, "the sandbox is gone");
+	return NULL;
+}
+
 int
 box_watch(struct box *b, struct fault *f)
 {
-	struct rpc_call *c;
+	struct rpc_call *c = box_stream(b, "/nacre.sandbox.v1.Sandbox/Watch",
+	    &watch_events, b, f);
 
-	if (!b->link)
-		return fault_set(f, FAULT_LOST, "the sandbox is gone");
-	c = rpc_call(b->link, "/nacre.sandbox.v1.Sandbox/Watch",
-	    span_str(b->bearer), -1, &watch_events, b, f);
-	if (!c)
-		return -1;
-	return rpc_call_unary(c, span_of(NULL, 0), f);
+	return c ? rpc_call_unary(c, span_of(NULL, 0), f) : -1;
 }
 
 static int

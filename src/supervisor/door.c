@@ -135,6 +135,7 @@ door_open(struct door *d, struct supervisor *sv)
 {
 	d->sv = sv;
 	d->crowded.fire = still_crowded;
+	d->spare_due.fire = door_spare;
 	door_ask(d);
 }
 
@@ -146,40 +147,102 @@ is_caller(const struct door_caller *c, const nacre_sandbox_v1_Program *p)
 	    p->state == c->state && p->path && strcmp(p->path, c->program) == 0;
 }
 
+/* What could not be seen counts as another's; a connection without a holder is
+ * on its way from one process to another. */
+static bool
+is_anothers(const struct door_caller *c, const nacre_sandbox_v1_HoldersReply *r)
+{
+	for (size_t i = 0; i < r->holders_count; i++)
+		if (!is_caller(c, &r->holders[i].program))
+			return true;
+	return r->cut || r->holders_count == 0;
+}
+
 static void
-looked(void *owner, const struct fault *why, struct span m)
+holders_message(struct rpc_call *call, void *owner, struct span m)
 {
 	nacre_sandbox_v1_HoldersReply r =
 	    nacre_sandbox_v1_HoldersReply_init_zero;
-	struct door_conn *c = owner;
-	struct fault f = *why;
+	struct door *d = owner;
+	struct door_conn **at = &d->looking;
+	struct fault f = { 0 };
 	struct arena a;
 
+	rpc_consume(call, m.len);
 	arena_init(&a, SUPERVISOR_ARENA);
-	/* What could not be seen counts as another's; a connection without a
-	 * holder is on its way from one process to another. */
-	c->caller.is_shared = true;
-	if (f.code == FAULT_NONE &&
-	    WIRE_DECODE(nacre_sandbox_v1_HoldersReply, &r, m, &a, &f) == 0) {
-		c->caller.is_shared = r.cut || r.holders_count == 0;
-		for (size_t i = 0; i < r.holders_count; i++)
-			if (!is_caller(&c->caller, &r.holders[i].program))
-				c->caller.is_shared = true;
+	if (WIRE_DECODE(nacre_sandbox_v1_HoldersReply, &r, m, &a, &f) != 0) {
+		log_warn(&f, "holders of a connection are not understood");
+		rpc_cancel(call);
+	} else {
+		while (*at && (*at)->socket != r.socket)
+			at = &(*at)->next_looking;
+	}
+	if (f.code == FAULT_NONE && *at) {
+		struct door_conn *c = *at;
+
+		*at = c->next_looking;
+		c->caller.is_shared = is_anothers(&c->caller, &r);
+		door_conn_looked(c);
 	}
 	arena_release(&a);
-	door_conn_looked(c);
+}
+
+static void
+holders_closed(struct rpc_call *call, void *owner, const struct fault *f,
+    struct span detail)
+{
+	struct door *d = owner;
+	struct door_conn *c = d->looking;
+
+	(void)call;
+	(void)f;
+	(void)detail;
+	d->looks = NULL;
+	d->looking = NULL;
+	while (c) {
+		struct door_conn *next = c->next_looking;
+
+		c->caller.is_shared = true;
+		door_conn_looked(c);
+		c = next;
+	}
+}
+
+static int
+ask_holders(struct door *d, uint64_t socket, struct fault *f)
+{
+	static const struct rpc_call_events events = {
+		.message = holders_message,
+		.closed = holders_closed,
+	};
+	nacre_sandbox_v1_HoldersRequest q = { .socket = socket };
+	struct buf b;
+	int r = -1;
+
+	if (!d->looks)
+		d->looks = box_stream(&d->sv->box,
+		    "/nacre.sandbox.v1.Sandbox/Holders", &events, d, f);
+	buf_init(&b, LIMIT_MESSAGE);
+	if (d->looks &&
+	    WIRE_ENCODE(nacre_sandbox_v1_HoldersRequest, &q, &b, f) == 0)
+		r = rpc_send(d->looks, buf_span(&b), f);
+	buf_release(&b);
+	return r;
 }
 
 void
 door_look(struct door_conn *c)
 {
-	nacre_sandbox_v1_HoldersRequest q = { .socket = c->socket };
+	struct door *d = c->door;
 	struct fault f = { 0 };
 
 	c->is_looked_up = true;
-	if (BOX_CALL(&c->door->sv->box, "Holders", HoldersRequest, &q, looked,
-		c, &f) == 0)
+	if (ask_holders(d, c->socket, &f) == 0) {
+		c->next_looking = d->looking;
+		d->looking = c;
 		return;
+	}
+	log_warn(&f, "holders of a connection are not known");
 	c->caller.is_shared = true;
 	door_conn_looked(c);
 }

@@ -91,7 +91,8 @@ struct door_conn {
 	bool told_shared;  /* and that it was so */
 	int64_t idle_since_ms;
 	int64_t waits_since_ms; /* while DOOR_WAITING */
-	void *serving;          /* door_serve's, while DOOR_SERVING */
+	struct door_conn *next_looking;
+	void *serving; /* door_serve's, while DOOR_SERVING */
 };
 
 struct door {
@@ -100,7 +101,11 @@ struct door {
 	unsigned live;
 	unsigned asks;
 	unsigned bodies;
-	struct timer crowded; /* full: who is idle by now? */
+	struct rpc_call *looks; /* Holders; NULL: not open */
+	void *spare;            /* door_serve's: a call opened ahead */
+	struct timer spare_due;
+	struct door_conn *looking; /* whose holders are not known yet */
+	struct timer crowded;      /* full: who is idle by now? */
 };
 
 /* --- door.c */
@@ -135,6 +140,8 @@ void door_body_sent(struct door_conn *c);
 bool door_refuse_early(const struct h1_request *q, struct h1_reply *r);
 /* Serve the whole request: door_reply() comes of it. */
 void door_serve(struct door_conn *c);
+/* Time to open the call of the next request. */
+void door_spare(struct timer *t);
 /* What c had to send is sent: there is room for more. */
 void door_drained(struct door_conn *c);
 /* The connection was lost before its answer: c is about to go. */

@@ -14,6 +14,7 @@
 
 enum {
 	FIELDS = 1024, /* bytes of an answer's own fields */
+	SPARE_MS = 20, /* after an answer: who asked has it by then */
 };
 
 static void
@@ -234,10 +235,15 @@ serving_closed(struct rpc_call *call, void *owner, const struct fault *f,
 {
 	struct serving *s = owner;
 	struct door_conn *c = let_go(s);
+	struct door *d = &s->sv->door;
 
 	(void)call;
 	(void)detail;
 	s->call = NULL;
+	if (d->spare == s)
+		d->spare = NULL;
+	else
+		loop_timer_set(s->sv->loop, &d->spare_due, SPARE_MS);
 	if (c && f->code == FAULT_NONE && s->is_answered)
 		door_end(c);
 	else if (c && s->is_answered)
@@ -334,21 +340,50 @@ send_request(struct serving *s, struct fault *f)
 	return r;
 }
 
-static int
-serving_open(struct serving *s, struct fault *f)
+static struct serving *
+serving_open(struct supervisor *sv, struct fault *f)
 {
 	static const struct rpc_call_events events = {
 		.message = serving_message,
 		.writable = serving_writable,
 		.closed = serving_closed,
 	};
-	struct span body = h1_body(s->conn->reader);
+	struct serving *s = must_alloc(sizeof(*s));
 
-	if (body.len > 0 && buf_add(&s->body, body.ptr, body.len, f) != 0)
-		return -1;
-	s->call = rpc_call(s->sv->tunnel.link, "/nacre.session.v1.Session/Door",
-	    session_bearer(&s->sv->session), -1, &events, s, f);
-	return s->call ? 0 : -1;
+	s->sv = sv;
+	buf_init(&s->body, H1_BODY);
+	s->call = rpc_call(sv->tunnel.link, "/nacre.session.v1.Session/Door",
+	    session_bearer(&sv->session), -1, &events, s, f);
+	if (s->call)
+		return s;
+	serving_free(s);
+	return NULL;
+}
+
+static bool
+has_session(const struct supervisor *sv)
+{
+	return sv->tunnel.link && sv->session.is_open;
+}
+
+void
+door_spare(struct timer *t)
+{
+	struct door *d = CONTAINER_OF(t, struct door, spare_due);
+	struct fault f = { 0 };
+
+	if (!d->spare && has_session(d->sv))
+		d->spare = serving_open(d->sv, &f);
+}
+
+/* The one that was opened ahead, or a new one. */
+static struct serving *
+serving_take(struct supervisor *sv, struct fault *f)
+{
+	struct serving *s = sv->door.spare;
+
+	sv->door.spare = NULL;
+	return s ? s : serving_open(sv, f);
 }
 
 /* Once a connection, and when that changes. */
@@ -374,28 +409,23 @@ void
 door_serve(struct door_conn *c)
 {
 	struct supervisor *sv = c->door->sv;
+	struct span body = h1_body(c->reader);
 	struct serving *s;
 	struct fault f = { 0 };
 
 	tell_caller(c);
-	if (!sv->tunnel.link || !sv->session.is_open) {
+	s = has_session(sv) ? serving_take(sv, &f) : NULL;
+	if (!s) {
+		if (f.code != FAULT_NONE)
+			log_warn(&f, "door: a request is not forwarded");
 		no_session(c);
 		return;
 	}
-	s = must_alloc(sizeof(*s));
-	s->sv = sv;
 	s->conn = c;
-	buf_init(&s->body, H1_BODY);
 	c->serving = s;
-	if (serving_open(s, &f) != 0) {
-		log_warn(&f, "door: a request is not forwarded");
-		(void)let_go(s);
-		loop_bury(sv->loop, s, serving_free);
-		no_session(c);
-		return;
-	}
 	/* From here on `closed` tells how it ends. */
-	if (send_request(s, &f) != 0) {
+	if (buf_add(&s->body, body.ptr, body.len, &f) != 0 ||
+	    send_request(s, &f) != 0) {
 		log_warn(&f, "door: a request is not forwarded");
 		rpc_cancel(s->call);
 	} else if (s->body.len == 0) {

@@ -134,6 +134,9 @@ int box_call(struct box *b, const char *method,
 /* Replace the token: the sandbox is told under the old one, which calls carry
  * until it has answered. */
 int box_renew(struct box *b, const char *token, struct fault *f) MUST_CHECK;
+/* A call of many messages, the caller's own; NULL: it cannot be opened. */
+struct rpc_call *box_stream(struct box *b, const char *method,
+    const struct rpc_call_events *events, void *owner, struct fault *f);
 /* Start to listen for events. */
 int box_watch(struct box *b, struct fault *f) MUST_CHECK;
 /* The n descriptors sent under tag, now the caller's. */

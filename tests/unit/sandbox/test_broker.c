@@ -566,10 +566,108 @@ another_program_with_the_socket_is_told(void **state)
 	agents_ask_accept();
 }
 
+/* --- many questions on one stream */
+enum {
+	QUESTIONS = EVIDENCE_LOOKUPS + 8
+};
+static struct {
+	unsigned times[QUESTIONS]; /* answered */
+	unsigned cut;
+	bool has_closed;
+	enum fault_code code;
+} stream;
+
+static void
+answer_came(struct rpc_call *c, void *owner, struct span m)
+{
+	nacre_sandbox_v1_HoldersReply r =
+	    nacre_sandbox_v1_HoldersReply_init_zero;
+	struct fault f = { 0 };
+	struct arena a;
+
+	(void)owner;
+	rpc_consume(c, m.len);
+	arena_init(&a, SANDBOX_ARENA);
+	assert_int_equal(
+	    WIRE_DECODE(nacre_sandbox_v1_HoldersReply, &r, m, &a, &f), 0);
+	assert_in_range(r.socket, 1, QUESTIONS);
+	assert_int_equal(r.holders_count, 0);
+	stream.times[r.socket - 1]++;
+	stream.cut += r.cut;
+	arena_release(&a);
+}
+
+static void
+stream_closed(struct rpc_call *c, void *owner, const struct fault *f,
+    struct span detail)
+{
+	(void)c;
+	(void)owner;
+	(void)detail;
+	stream.has_closed = true;
+	stream.code = f->code;
+}
+
+static void
+ask_on(struct rpc_call *c, uint64_t socket)
+{
+	nacre_sandbox_v1_HoldersRequest q = { .socket = socket };
+	struct fault f = { 0 };
+	struct buf b;
+
+	buf_init(&b, 64);
+	assert_int_equal(
+	    WIRE_ENCODE(nacre_sandbox_v1_HoldersRequest, &q, &b, &f), 0);
+	assert_int_equal(rpc_send(c, buf_span(&b), &f), 0);
+	buf_release(&b);
+}
+
+static unsigned
+answered(void)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		assert_true(stream.times[i] <= 1);
+		n += stream.times[i];
+	}
+	return n;
+}
+
+/* One answer each, behind the end of the questions too; what is over the cap
+ * of lookups at once was not seen, and says so. */
+static void
+one_stream_tells_the_holders_of_many(void **state)
+{
+	static const struct rpc_call_events on = { .message = answer_came,
+		.closed = stream_closed };
+	struct fault f = { 0 };
+	struct rpc_call *c;
+
+	(void)state;
+	c = rpc_call(agents.link, "/nacre.sandbox.v1.Sandbox/Holders",
+	    SPAN_LIT("Bearer token"), -1, &on, NULL, &f);
+	assert_non_null(c);
+	ask_on(c, 1);
+	while (answered() < 1)
+		agents_tick();
+	assert_false(stream.has_closed);
+	assert_int_equal(stream.cut, 0);
+	for (uint64_t i = 2; i <= QUESTIONS; i++)
+		ask_on(c, i);
+	rpc_half_close(c);
+	while (!stream.has_closed)
+		agents_tick();
+	assert_int_equal(stream.code, FAULT_NONE);
+	assert_int_equal(answered(), QUESTIONS);
+	assert_int_equal(stream.cut, QUESTIONS - 1 - EVIDENCE_LOOKUPS);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_stream_tells_the_holders_of_many),
 		cmocka_unit_test(another_address_is_refused),
 		cmocka_unit_test(nonsense_is_answered_by_the_kernel),
 		cmocka_unit_test(what_the_agent_has_of_its_own_works_natively),
