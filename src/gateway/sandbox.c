@@ -272,7 +272,7 @@ void
 sandbox_settle_later(struct gateway *g, const char *id)
 {
 	wake(g);
-	loop_held(g->loop, &g->settle);
+	loop_after(g->loop, &g->settle);
 	for (size_t i = 0; i < g->pending_n; i++) {
 		if (strcmp(g->pending[i], id) == 0)
 			return;
@@ -289,7 +289,7 @@ sandbox_settle_all(struct gateway *g)
 {
 	g->pending_all = true;
 	wake(g);
-	loop_held(g->loop, &g->settle);
+	loop_after(g->loop, &g->settle);
 }
 
 /* Files first: a row that is there again after a crash finds them gone. */
@@ -472,7 +472,7 @@ on_settle(struct deferred *d)
 		settle_id(g, id);
 	}
 	if (g->pending_n > 0 || g->pending_all) {
-		loop_held(g->loop, &g->settle);
+		loop_after(g->loop, &g->settle);
 		wake(g);
 	}
 }

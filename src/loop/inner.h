@@ -73,6 +73,7 @@ struct loop {
 
 	struct queue later;
 	struct queue held;
+	struct queue after;
 	struct queue running;
 	void (*commit)(void *owner);
 	void *commit_owner;
@@ -99,6 +100,7 @@ void loop_slow_end(struct loop *l, int64_t took_us);
 bool loop_has_deferred(const struct loop *l);
 void loop_run_later(struct loop *l);
 void loop_run_held(struct loop *l);
+void loop_run_after(struct loop *l);
 void loop_fill_graves(struct loop *l);
 
 #endif

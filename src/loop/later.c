@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits for the end of the tick: the later list, the held answers, the
- * graves. A list is taken whole before it runs, so what it queues again runs
+ * What waits for the end of the tick: the later list, the held answers, what
+ * follows them, the graves. A list is taken whole before it runs, so what it queues again runs
  * in the next tick and cannot starve the descriptors.
  */
 #include <stdlib.h>
@@ -77,17 +77,24 @@ loop_held(struct loop *l, struct deferred *d)
 }
 
 void
+loop_after(struct loop *l, struct deferred *d)
+{
+	queue_add(&l->after, d);
+}
+
+void
 loop_deferred_drop(struct loop *l, struct deferred *d)
 {
 	if (d->queued)
 		BUG_IF(!queue_drop(&l->running, d) &&
-		    !queue_drop(&l->later, d) && !queue_drop(&l->held, d));
+		    !queue_drop(&l->later, d) && !queue_drop(&l->held, d) &&
+		    !queue_drop(&l->after, d));
 }
 
 bool
 loop_has_deferred(const struct loop *l)
 {
-	return l->later.first || l->held.first;
+	return l->later.first || l->held.first || l->after.first;
 }
 
 void
@@ -100,6 +107,12 @@ void
 loop_run_held(struct loop *l)
 {
 	queue_run(l, &l->held);
+}
+
+void
+loop_run_after(struct loop *l)
+{
+	queue_run(l, &l->after);
 }
 
 void

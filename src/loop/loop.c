@@ -244,6 +244,8 @@ run_parts(struct loop *l, int n)
 	loop_slow_part(l, "the commit");
 	loop_run_held(l);
 	loop_slow_part(l, "held answers");
+	loop_run_after(l);
+	loop_slow_part(l, "the after list");
 	loop_fill_graves(l);
 	loop_slow_part(l, "graves");
 }

@@ -4,11 +4,12 @@
  * objects are embedded in their owners; nothing is allocated per tick.
  *
  * A tick: wait -> writers -> readers -> children and signals -> timers ->
- * later-list -> commit hook -> held list -> graves.
+ * later-list -> commit hook -> held list -> after-list -> graves.
  *
  * What strangers' work hangs on: work done in `later` may queue more, which
  * runs in the next tick. `held` callbacks run after the commit hook, so an
- * answer leaves only after its row is durable.
+ * answer leaves only after its row is durable; `after` ones follow them, for
+ * work that such a row asks for and no answer waits for.
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -51,7 +52,8 @@ struct child {
 	struct watch watch; /* on the pidfd, which the loop owns */
 };
 
-/* Runs once, at the end of this tick (later) or after its commit (held). */
+/* Runs once, at the end of this tick (later) or after its commit (held, then
+ * after). */
 struct deferred {
 	void (*run)(struct deferred *d);
 	struct deferred *next;
@@ -105,6 +107,7 @@ int loop_signal(struct loop *l, int sig, void (*taken)(void *owner, int sig),
 
 void loop_later(struct loop *l, struct deferred *d);
 void loop_held(struct loop *l, struct deferred *d);
+void loop_after(struct loop *l, struct deferred *d);
 void loop_deferred_drop(struct loop *l, struct deferred *d);
 /* Called once each tick before held answers leave; may be NULL. */
 void loop_on_commit(struct loop *l, void (*commit)(void *owner), void *owner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a tick: later, commit, held, graves, in this order. */
+/* The end of a tick: later, commit, held, after, graves, in this order. */
 
 #include "../../lib/unit.h"
 #include "base/base.h"
@@ -102,6 +102,27 @@ answers_leave_after_the_commit(void **state)
 }
 
 static void
+what_a_row_asks_for_follows_the_answers(void **state)
+{
+	struct job a = job('a');
+	struct job h = job('h');
+	struct job w = job('w');
+
+	(void)state;
+	w.next_later = &a;
+	loop_after(loop, &w.deferred);
+	loop_held(loop, &h.deferred);
+	tick();
+	assert_string_equal(trail, "|hw");
+	tick();
+	assert_string_equal(trail, "|hwa|");
+	loop_after(loop, &w.deferred);
+	loop_deferred_drop(loop, &w.deferred);
+	assert_int_equal(loop_tick(loop, 0, &fault), 0);
+	assert_string_equal(trail, "|hwa||");
+}
+
+static void
 what_later_queues_runs_in_the_next_tick(void **state)
 {
 	struct job a = job('a');
@@ -166,6 +187,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(answers_leave_after_the_commit,
 		    start, end),
+		cmocka_unit_test_setup_teardown(
+		    what_a_row_asks_for_follows_the_answers, start, end),
 		cmocka_unit_test_setup_teardown(
 		    what_later_queues_runs_in_the_next_tick, start, end),
 		cmocka_unit_test_setup_teardown(
