@@ -14,10 +14,12 @@
 
 #include "supervisor/inner.h"
 
+#define EXEC "/nacre.sandbox.v1.Sandbox/Exec"
+
 struct pending {
 	struct box *box;
 	struct rpc_call *call;
-	box_done done; /* NULL once told */
+	box_done done; /* NULL once told, and in a call that is opened ahead */
 	void *owner;
 	struct buf reply;
 };
@@ -52,6 +54,8 @@ call_closed(struct rpc_call *c, void *owner, const struct fault *f,
 
 	(void)c;
 	(void)detail;
+	if (p->box->spare == p)
+		p->box->spare = NULL;
 	tell(p, f, buf_span(&p->reply));
 	buf_release(&p->reply);
 	free(p);
@@ -62,37 +66,68 @@ static const struct rpc_call_events call_events = {
 	.closed = call_closed,
 };
 
+static struct pending *
+open_call(struct box *b, const char *method, struct fault *f)
+{
+	struct pending *p;
+
+	if (!b->link) {
+		(void)fault_set(f, FAULT_LOST, "the sandbox is gone");
+		return NULL;
+	}
+	p = must_alloc(sizeof(*p));
+	p->box = b;
+	buf_init(&p->reply, LIMIT_MESSAGE);
+	p->call = rpc_call(b->link, method, span_str(b->bearer), -1,
+	    &call_events, p, f);
+	if (p->call)
+		return p;
+	free(p);
+	return NULL;
+}
+
+static struct pending *
+take_call(struct box *b, const char *method, struct fault *f)
+{
+	struct pending *p = b->spare;
+
+	if (!p || strcmp(method, EXEC) != 0)
+		return open_call(b, method, f);
+	b->spare = NULL;
+	return p;
+}
+
 int
 /* NOLINTNEXTLINE(readability-function-size): one more than the wall */
 box_call(struct box *b, const char *method, const struct pb_msgdesc_s *fields,
     const void *message, box_done done, void *owner, struct fault *f)
 {
-	struct pending *p;
+	struct pending *p = NULL;
 	struct buf m;
 	int r = -1;
 
-	if (!b->link)
-		return fault_set(f, FAULT_LOST, "the sandbox is gone");
-	p = must_alloc(sizeof(*p));
-	p->box = b;
-	p->done = done;
-	p->owner = owner;
-	buf_init(&p->reply, LIMIT_MESSAGE);
 	buf_init(&m, LIMIT_MESSAGE);
 	if (wire_encode(fields, message, &m, f) == 0)
-		p->call = rpc_call(b->link, method, span_str(b->bearer), -1,
-		    &call_events, p, f);
-	if (!p->call)
-		free(p);
-	else if (rpc_call_unary(p->call, buf_span(&m), f) == 0)
+		p = take_call(b, method, f);
+	if (p && rpc_call_unary(p->call, buf_span(&m), f) == 0) {
+		p->done = done;
+		p->owner = owner;
 		r = 0;
-	else {
+	} else if (p) {
 		/* closed follows and frees it; the caller knows already. */
-		p->done = NULL;
 		rpc_cancel(p->call);
 	}
 	buf_release(&m);
 	return r;
+}
+
+void
+box_spare(struct box *b)
+{
+	struct fault f = { 0 };
+
+	if (!b->spare && b->link)
+		b->spare = open_call(b, EXEC, &f);
 }
 
 static void
@@ -208,6 +243,8 @@ renewed(void *owner, const struct fault *f, struct span reply)
 	if (f->code == FAULT_NONE) {
 		memcpy(b->bearer, b->renewal, sizeof(b->bearer));
 		secret_wipe(b->renewal, sizeof(b->renewal));
+		if (b->spare) /* under the old token */
+			rpc_cancel(b->spare->call);
 		return;
 	}
 	log_warn(f, "sandbox refused its new token");

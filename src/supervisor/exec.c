@@ -3,7 +3,7 @@
  * Execs: a run and its Attach call. One call is opened ahead, a spare without
  * a name, and the next exec comes in it; so a user who waits does not wait for
  * a call to be made. It is opened while nobody waits: after an exec has been
- * told.
+ * told. So is the call to the sandbox.
  */
 #include <string.h>
 
@@ -184,7 +184,10 @@ open_spare(struct timer *t)
 	struct fault f = { 0 };
 	struct run *r;
 
-	if (sv->spare || sv->phase != PHASE_RUNNING || !sv->session.is_open)
+	if (sv->phase != PHASE_RUNNING)
+		return;
+	box_spare(&sv->box);
+	if (sv->spare || !sv->session.is_open)
 		return;
 	r = run_new(sv, "");
 	r->ended = exec_ended;

@@ -101,6 +101,7 @@ struct box {
 	int start; /* the sandbox's start pipe */
 	struct rpc_link *link;
 	char bearer[SUPERVISOR_TOKEN + 8];
+	struct pending *spare; /* an Exec that was opened ahead, or NULL */
 	char renewal[SUPERVISOR_TOKEN + 8]; /* once the sandbox has it */
 	/* Descriptors that came before they were asked for. */
 	struct {
@@ -131,6 +132,8 @@ int box_call(struct box *b, const char *method,
 #define BOX_CALL(b, method, type, message, done, owner, f) \
  box_call(b, "/nacre.sandbox.v1.Sandbox/" method,          \
      nacre_sandbox_v1_##type##_fields, message, done, owner, f)
+/* Open the call of the next Exec, while nobody waits for it. */
+void box_spare(struct box *b);
 /* Replace the token: the sandbox is told under the old one, which calls carry
  * until it has answered. */
 int box_renew(struct box *b, const char *token, struct fault *f) MUST_CHECK;
