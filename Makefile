@@ -289,7 +289,7 @@ bench-grants: all e2e-programs
 bench-mcp: all e2e-programs $(B)/bench/nacre-gateway $(B)/bench/load
 	$(Q)$(test_env) tests/bench/mcp/run
 bench-attack: all e2e-programs
-	$(Q)$(test_env) bash tests/e2e/43-attack.sh figures
+	$(Q)for a in 43-attack 44-attack-frames 44-attack-door; do $(test_env) bash tests/e2e/$$a.sh figures || exit; done
 bench-soak: all e2e-programs
 	$(Q)$(test_env) SOAK_SECONDS=$(SOAK_SECONDS) tests/bench/soak
 	$(Q)$(test_env) EXECS=$(SOAK_EXECS) tools/run-tests tests/e2e/69-leak.sh

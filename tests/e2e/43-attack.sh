@@ -11,19 +11,6 @@ nacre image import tiny "$(tiny_image)" >/dev/null
 nacre sandbox create --name lead --from tiny --quiet -- sleep 100000 >/dev/null 2>"$work/why" || cat "$work/why"
 is "$(get lead state)" running "a sandbox runs"
 [ "$failures" -eq 0 ] || exit
-url=$(nacre gateway status -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)["mcp"])')
-port=${url##*:} port=${port%%/*}
-bad=$(nacre token create bad --expires 1h 2>/dev/null | tail -n 1)
-good=$(nacre token create good --expires 1h 2>/dev/null | tail -n 1)
-attack=(/usr/bin/python3 "$top/tests/lib/mcp_attack.py" "$NACRE_STATE/gateway.sock" "$port" "$(gateway_pid)" "$bad" "$good")
-if [ "${1-}" = figures ]; then
-	"${attack[@]}" figures
-	exit
-fi
-pid=$(gateway_pid)
-attacked "${attack[@]}"
-is "$(gateway_pid)" "$pid" "the gateway is still the same process"
-kill -0 "$pid"
-ok $? "and runs"
+attack mcp_attack "$@"
 run nacre sandbox exec lead -- echo here
 is "$out" here "a command runs as before"

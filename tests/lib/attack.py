@@ -216,6 +216,14 @@ def attack(title, run):
         tell(title, marks)
 
 
+def alone():
+    """With figures: how long the others wait when nobody attacks."""
+    if figures:
+        marks = {k: o.mark() for k, o in others.items()}
+        others_go_on(marks)
+        tell("alone", marks)
+
+
 def tell(title, marks):
     for k, o in others.items():
         t = o.took(marks[k])

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 
-from attack import MIB, Other, answer, ask, attack, bound, check, end, ended, modern, others, others_go_on, request, token, until
+from attack import MIB, Other, alone, answer, ask, attack, bound, check, end, ended, modern, others, others_go_on, request, token, until
 from bombs import PING, forge, header_bombs, json_bombs, rebinding
 from wires import Wires
 
@@ -150,6 +150,7 @@ def other_protocols():
         check(got[0] in want and b"101" not in got[2][:20], f"{title} is not spoken at the door", got)
 
 
+alone()
 before = free_memory()
 session = initialize(at_door, send)
 for title, run in {

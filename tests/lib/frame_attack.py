@@ -5,7 +5,7 @@ import socket
 import struct
 
 import frames
-from attack import MIB, attack, bound, check, dial, end, modern, token
+from attack import MIB, alone, attack, bound, check, dial, end, modern, token
 from frames import (ACK, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR, FRAME_SIZE_ERROR, GOAWAY,
                     HEADERS, INTERNAL_ERROR, NO_ERROR, PADDED, PING, PREFACE, PRIORITY, PROTOCOL_ERROR, PUSH_PROMISE, REFUSED_STREAM, RST_STREAM, SETTINGS,
                     STREAM_CLOSED, WINDOW_UPDATE, Link, field, fields, frame, number, reset, setting, window)
@@ -262,6 +262,7 @@ def idle_calls(p):
     return [*held, link]
 
 
+alone()
 for p in (PORT, SOCKET, GRPC):
     for run in (rapid_reset, open_streams, many_links, continuations, hpack, floods, malformed, windows):
         attack(f"{p.name}: {run.__name__}", lambda: run(p))

@@ -9,8 +9,7 @@ import struct
 import threading
 import time
 
-from attack import (MIB, answer, ask, attack, bound, check, dial, end, ended, figures, files, modern, other, others, others_go_on, port, request, rest,
-                    tell, token)
+from attack import (MIB, alone, answer, ask, attack, bound, check, dial, end, ended, figures, files, modern, other, others, others_go_on, port, request, rest, token)
 from bombs import PING, forge, header_bombs, json_bombs, rebinding
 
 # As many bodies as the port has places, and some room.
@@ -203,10 +202,7 @@ def pipelined(n=600):
     check(ids == list(range(n)), f"{n} requests at once are answered in order", ids[-3:])
 
 
-if figures:
-    marks = {k: o.mark() for k, o in others.items()}
-    others_go_on(marks)
-    tell("alone", marks)
+alone()
 session = initialize()
 for title, run in {
     "sessions": sessions, "DNS rebinding": lambda: rebinding(ask, request), "big bodies": big_bodies, "slow head": lambda: slow("head"), "slow body": lambda: slow("body"),

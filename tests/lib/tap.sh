@@ -26,9 +26,20 @@ each() {
 	done <"$work/tap"
 	is "$code $(grep -c '^1\.\.' "$work/tap")" "0 1" "$prefix: it came to its end"
 }
-# attacked COMMAND...: lines of tests/lib/attack.py, test by test as they come.
-attacked() {
-	local result title came=1
+# attack NAME [figures]: tests/lib/NAME.py against this gateway, test by test as
+# they come; or how long the others waited meanwhile, and nothing else.
+attack() {
+	local result title came=1 pid url port bad good
+	url=$(nacre gateway status -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)["mcp"])')
+	port=${url##*:} port=${port%%/*}
+	bad=$(nacre token create bad --expires 1h 2>/dev/null | tail -n 1)
+	good=$(nacre token create good --expires 1h 2>/dev/null | tail -n 1)
+	pid=$(gateway_pid)
+	set -- /usr/bin/python3 "$top/tests/lib/$1.py" "$NACRE_STATE/gateway.sock" "$port" "$pid" "$bad" "$good" "${@:2}"
+	if [ "${!#}" = figures ]; then
+		"$@"
+		exit
+	fi
 	while IFS=$'\t' read -r result title; do
 		case $result in
 		ok) ok 0 "$title" ;;
@@ -39,4 +50,7 @@ attacked() {
 		esac
 	done < <("$@" 2>&1)
 	ok $came "the attack came to its end"
+	is "$(gateway_pid)" "$pid" "the gateway is still the same process"
+	kill -0 "$pid"
+	ok $? "and runs"
 }
