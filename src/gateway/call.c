@@ -454,6 +454,7 @@ call_commit(void *owner)
 
 	fault_clear(&g->commit_fault);
 	record_seal(g);
+	g->committed_n = g->pending_n;
 	if (store_commit(g->store, &g->commit_fault) < 0) {
 		log_warn(&g->commit_fault, "cannot keep what was done");
 		g->pending_all = true;

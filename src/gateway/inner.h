@@ -93,8 +93,10 @@ struct gateway {
 	/* sandbox.c: who is looked at again after the commit */
 	char pending[GATEWAY_PENDING][LIMIT_ID + 1];
 	size_t pending_n;
-	bool pending_all; /* and all others */
-	struct deferred settle;
+	size_t committed_n;         /* of them, since before the last commit */
+	bool pending_all;           /* and all others */
+	struct deferred settle;     /* held: behind a commit */
+	struct deferred settle_now; /* behind the answers */
 	struct deferred wake; /* a tick must follow: something was written */
 	struct timer settle_again;
 

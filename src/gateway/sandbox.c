@@ -272,7 +272,7 @@ void
 sandbox_settle_later(struct gateway *g, const char *id)
 {
 	wake(g);
-	loop_after(g->loop, &g->settle);
+	loop_held(g->loop, &g->settle);
 	for (size_t i = 0; i < g->pending_n; i++) {
 		if (strcmp(g->pending[i], id) == 0)
 			return;
@@ -289,7 +289,7 @@ sandbox_settle_all(struct gateway *g)
 {
 	g->pending_all = true;
 	wake(g);
-	loop_after(g->loop, &g->settle);
+	loop_held(g->loop, &g->settle);
 }
 
 /* Files first: a row that is there again after a crash finds them gone. */
@@ -454,27 +454,40 @@ note_all(struct gateway *g)
  * others wait meanwhile. What is left is settled in the next ticks.
  */
 static void
-on_settle(struct deferred *d)
+settle_pending(struct deferred *d)
 {
-	struct gateway *g = CONTAINER_OF(d, struct gateway, settle);
+	struct gateway *g = CONTAINER_OF(d, struct gateway, settle_now);
 	char id[LIMIT_ID + 1];
 	int64_t until_us = clock_mono_us() + SLICE_US;
 
-	if (g->commit_fault.code != FAULT_NONE)
-		return; /* call_commit() has set the timer */
 	if (g->pending_all && g->pending_n == 0)
 		note_all(g);
-	while (g->pending_n > 0 && clock_mono_us() < until_us) {
+	while (g->committed_n > 0 && clock_mono_us() < until_us) {
 		memcpy(id, g->pending[0], sizeof(id));
+		g->committed_n--;
 		g->pending_n--;
 		memmove(g->pending[0], g->pending[1],
 		    g->pending_n * sizeof(g->pending[0]));
 		settle_id(g, id);
 	}
 	if (g->pending_n > 0 || g->pending_all) {
-		loop_after(g->loop, &g->settle);
+		loop_held(g->loop, &g->settle);
 		wake(g);
 	}
+}
+
+/*
+ * What is to be settled has been committed: it waited in the held list for a
+ * commit behind it. The answers that did too leave first.
+ */
+static void
+on_settle(struct deferred *d)
+{
+	struct gateway *g = CONTAINER_OF(d, struct gateway, settle);
+
+	/* else call_commit() has set the timer */
+	if (g->commit_fault.code == FAULT_NONE)
+		loop_after(g->loop, &g->settle_now);
 }
 
 static void
@@ -547,6 +560,7 @@ void
 sandbox_init(struct gateway *g)
 {
 	g->settle.run = on_settle;
+	g->settle_now.run = settle_pending;
 	g->wake.run = on_wake;
 	g->settle_again.fire = on_again;
 }
