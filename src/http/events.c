@@ -248,7 +248,6 @@ h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
 {
 	struct h2 *h = arg;
 	struct h2_stream *s = h2_stream_find(h, id);
-	size_t n;
 
 	(void)source;
 	(void)to; /* body_send() copies them */
@@ -258,10 +257,9 @@ h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
 		s->is_deferred = true;
 		return NGHTTP2_ERR_DEFERRED;
 	}
-	n = s->queue.len < size ? s->queue.len : size;
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-	if (s->queue.len > n)
-		return (nghttp2_ssize)n;
+	if (s->queue.len > size)
+		return (nghttp2_ssize)size;
 	if (s->is_ending) {
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 		if (s->trailers_n > 0) {
@@ -270,7 +268,7 @@ h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
 			    s->trailers_n);
 		}
 	}
-	return (nghttp2_ssize)n;
+	return (nghttp2_ssize)s->queue.len;
 }
 
 /* An empty queue gives its memory back, but for some that are much used. */

@@ -272,10 +272,10 @@ pump_read(struct rpc_link *l)
 	while (!l->is_dead && !l->is_paused && left > 0 && end > 0) {
 		size_t got = read_all(l, bytes, sizeof(bytes), &end);
 		int error = errno;
-		size_t n;
 
 		if (got > 0) {
-			n = pump_feed(l, span_of(bytes, got));
+			size_t n = pump_feed(l, span_of(bytes, got));
+
 			BUG_IF(buf_add(&l->in, bytes + n, got - n, &f) != 0);
 			left -= got < left ? got : left;
 			if (end > 0 && got < sizeof(bytes))
