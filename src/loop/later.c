@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What waits for the end of the tick: the later list, the held answers, what
- * follows them, the graves. A list is taken whole before it runs, so what it queues again runs
- * in the next tick and cannot starve the descriptors.
+ * follows them, the graves. A list is taken whole before it runs, so what it
+ * queues again runs in the next tick and cannot starve the descriptors.
  */
 #include <stdlib.h>
 

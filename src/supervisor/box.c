@@ -66,20 +66,25 @@ static const struct rpc_call_events call_events = {
 	.closed = call_closed,
 };
 
+struct rpc_call *
+box_stream(struct box *b, const char *method,
+    const struct rpc_call_events *events, void *owner, struct fault *f)
+{
+	if (b->link)
+		return rpc_call(b->link, method, span_str(b->bearer), -1,
+		    events, owner, f);
+	(void)fault_set(f, FAULT_LOST, "the sandbox is gone");
+	return NULL;
+}
+
 static struct pending *
 open_call(struct box *b, const char *method, struct fault *f)
 {
-	struct pending *p;
+	struct pending *p = must_alloc(sizeof(*p));
 
-	if (!b->link) {
-		(void)fault_set(f, FAULT_LOST, "the sandbox is gone");
-		return NULL;
-	}
-	p = must_alloc(sizeof(*p));
 	p->box = b;
 	buf_init(&p->reply, LIMIT_MESSAGE);
-	p->call = rpc_call(b->link, method, span_str(b->bearer), -1,
-	    &call_events, p, f);
+	p->call = box_stream(b, method, &call_events, p, f);
 	if (p->call)
 		return p;
 	free(p);
@@ -164,17 +169,6 @@ static const struct rpc_call_events watch_events = {
 	.message = watch_message,
 	.closed = watch_closed,
 };
-
-struct rpc_call *
-box_stream(struct box *b, const char *method,
-    const struct rpc_call_events *events, void *owner, struct fault *f)
-{
-	if (b->link)
-		return rpc_call(b->link, method, span_str(b->bearer), -1,
-		    events, owner, f);
-	(void)fault_set(f, FAULT_LOST, "the sandbox is gone");
-	return NULL;
-}
 
 int
 box_watch(struct box *b, struct fault *f)
