@@ -1,5 +1,6 @@
 # HTTP/2 by hand (RFC 9113), for clients that do what no library lets them do.
 # SPDX: Apache-2.0
+import queue
 import socket
 import struct
 import threading
@@ -71,6 +72,8 @@ class Link:
         self.ended = set()
         self.settings = 0
         self.closed = False
+        self.sending = threading.Lock()
+        self.acks = queue.SimpleQueue()
         self.came = threading.Condition()
         if reads:
             threading.Thread(target=self.read, daemon=True).start()
@@ -79,10 +82,22 @@ class Link:
     def send(self, raw):
         """False: the other end does not take it any more."""
         try:
-            self.s.sendall(raw)
+            with self.sending:
+                self.s.sendall(raw)
+            self.send_acks()
             return True
         except OSError:
             return False
+
+    def send_acks(self):
+        """Never within a frame; whoever is sending one does it afterwards, so
+        that nobody who reads waits for him."""
+        while not self.acks.empty() and self.sending.acquire(blocking=False):
+            try:
+                if not self.acks.empty():
+                    self.s.sendall(self.acks.get())
+            finally:
+                self.sending.release()
 
     def some(self):
         try:
@@ -115,7 +130,11 @@ class Link:
             self.bytes[stream] = self.bytes.get(stream, b"") + payload
         elif kind == SETTINGS and not flags & ACK:
             self.settings += 1
-            self.send(frame(SETTINGS, ACK))
+            self.acks.put(frame(SETTINGS, ACK))
+            try:
+                self.send_acks()
+            except OSError:
+                pass  # what it said is still to be read
         if kind in (HEADERS, DATA) and flags & END_STREAM:
             self.ended.add(stream)
 
