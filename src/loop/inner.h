@@ -16,13 +16,14 @@
 #include "loop/loop.h"
 
 enum {
-	LOOP_BATCH = 128, /* events taken a tick; the kernel rotates the rest */
+	LOOP_BATCH = 512, /* events taken a tick; the kernel rotates the rest */
 };
 
 struct slot {
 	struct watch *watch; /* NULL: free */
 	uint32_t generation;
 	uint32_t next_free;
+	uint64_t served; /* when it was last, or came, in turns of the loop */
 	/* A file that epoll refuses (regular file, /dev/null) is always ready. */
 	bool is_file;
 };
@@ -58,6 +59,11 @@ struct loop {
 	int64_t longest_us;
 	struct slow slow;
 
+	int64_t budget_us; /* of a tick; 0: none */
+	int64_t start_us;  /* of this tick */
+	uint64_t turns;    /* served so far */
+	uint16_t order[LOOP_BATCH];
+
 	struct slot *slots;
 	uint32_t slots_n;
 	uint32_t first_free; /* slots_n: none */
@@ -72,6 +78,7 @@ struct loop {
 	struct taker takers[NSIG];
 
 	struct queue later;
+	struct queue spare;
 	struct queue held;
 	struct queue after;
 	struct queue running;
@@ -97,8 +104,15 @@ void loop_signals_close(struct loop *l);
 void loop_slow_begin(struct loop *l, int64_t now_us);
 void loop_slow_part(struct loop *l, const char *name);
 void loop_slow_end(struct loop *l, int64_t took_us);
+/* turn.c: the batch's first n in order, those served longest ago first. */
+void loop_turns_order(struct loop *l, int n);
+/* Its turn is now. */
+void loop_turn_take(struct loop *l, struct slot *s);
+/* Has this tick had its time? */
+bool loop_is_over(const struct loop *l);
 bool loop_has_deferred(const struct loop *l);
 void loop_run_later(struct loop *l);
+void loop_run_spare(struct loop *l);
 void loop_run_held(struct loop *l);
 void loop_run_after(struct loop *l);
 void loop_fill_graves(struct loop *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits for the end of the tick: the later list, the held answers, what
- * follows them, the graves. A list is taken whole before it runs, so what it
+ * What waits for the end of the tick: the later list, what there may be time
+ * for, the held answers, what follows them, the graves. A list is taken whole before it runs, so what it
  * queues again runs in the next tick and cannot starve the descriptors.
  */
 #include <stdlib.h>
@@ -52,22 +52,46 @@ queue_drop(struct queue *q, struct deferred *d)
 }
 
 static void
+run_first(struct loop *l)
+{
+	struct deferred *d = l->running.first;
+
+	(void)queue_drop(&l->running, d);
+	d->run(d);
+}
+
+static void
 queue_run(struct loop *l, struct queue *q)
 {
 	l->running = *q;
 	*q = (struct queue){ 0 };
-	while (l->running.first) {
-		struct deferred *d = l->running.first;
+	while (l->running.first)
+		run_first(l);
+}
 
-		(void)queue_drop(&l->running, d);
-		d->run(d);
-	}
+/* What was not run stays before what came meanwhile. */
+static void
+put_back(struct queue *q, struct queue *rest)
+{
+	if (!rest->first)
+		return;
+	rest->last->next = q->first;
+	if (!q->first)
+		q->last = rest->last;
+	q->first = rest->first;
+	*rest = (struct queue){ 0 };
 }
 
 void
 loop_later(struct loop *l, struct deferred *d)
 {
 	queue_add(&l->later, d);
+}
+
+void
+loop_spare(struct loop *l, struct deferred *d)
+{
+	queue_add(&l->spare, d);
 }
 
 void
@@ -87,20 +111,33 @@ loop_deferred_drop(struct loop *l, struct deferred *d)
 {
 	if (d->queued)
 		BUG_IF(!queue_drop(&l->running, d) &&
-		    !queue_drop(&l->later, d) && !queue_drop(&l->held, d) &&
-		    !queue_drop(&l->after, d));
+		    !queue_drop(&l->later, d) && !queue_drop(&l->spare, d) &&
+		    !queue_drop(&l->held, d) && !queue_drop(&l->after, d));
 }
 
 bool
 loop_has_deferred(const struct loop *l)
 {
-	return l->later.first || l->held.first || l->after.first;
+	return l->later.first || l->spare.first || l->held.first ||
+	    l->after.first;
 }
 
 void
 loop_run_later(struct loop *l)
 {
 	queue_run(l, &l->later);
+}
+
+void
+loop_run_spare(struct loop *l)
+{
+	l->running = l->spare;
+	l->spare = (struct queue){ 0 };
+	do {
+		if (l->running.first)
+			run_first(l);
+	} while (l->running.first && !loop_is_over(l));
+	put_back(&l->spare, &l->running);
 }
 
 void

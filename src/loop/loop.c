@@ -132,6 +132,7 @@ loop_watch(struct loop *l, struct watch *w, int fd, unsigned events,
 	s = &l->slots[w->slot];
 	l->first_free = s->next_free;
 	s->watch = w;
+	loop_turn_take(l, s);
 	w->loop = l;
 	w->fd = fd;
 	w->events = events;
@@ -182,35 +183,44 @@ loop_is_watched(const struct watch *w)
 	return w->loop && w->fd >= 0;
 }
 
-static void
-offer(struct watch *w, unsigned got, enum phase phase)
+/* True when its turn came. */
+static bool
+offer(struct slot *s, unsigned got, enum phase phase)
 {
+	struct watch *w = s->watch;
 	bool is_child = loop_is_child_watch(w);
 
 	if (is_child != (phase == PHASE_CHILDREN))
-		return;
+		return false;
 	got &= w->events | LOOP_HUP;
 	if (phase == PHASE_WRITERS)
 		got &= LOOP_OUT;
 	if (phase == PHASE_READERS)
 		got &= LOOP_IN | LOOP_HUP;
-	if (got)
-		w->ready(w, got);
+	if (!got)
+		return false;
+	loop_turn_take(w->loop, s);
+	w->ready(w, got);
+	return true;
 }
 
 static void
 run_phase(struct loop *l, int n, enum phase phase)
 {
-	for (int i = 0; i < n; i++) {
-		uint64_t id = l->batch[i].data.u64;
-		struct slot *s = &l->slots[(uint32_t)id];
+	bool has_served = false;
 
-		if (s->watch && s->generation == (uint32_t)(id >> 32))
-			offer(s->watch, loop_bits(l->batch[i].events), phase);
+	for (int i = 0; i < n; i++) {
+		const struct epoll_event *e = &l->batch[l->order[i]];
+		struct slot *s = &l->slots[(uint32_t)e->data.u64];
+
+		if (phase == PHASE_READERS && has_served && loop_is_over(l))
+			break;
+		if (s->watch && s->generation == (uint32_t)(e->data.u64 >> 32))
+			has_served |= offer(s, loop_bits(e->events), phase);
 	}
 	for (uint32_t i = 0; l->files && i < l->slots_n; i++)
 		if (l->slots[i].is_file)
-			offer(l->slots[i].watch, LOOP_IN | LOOP_OUT, phase);
+			(void)offer(&l->slots[i], LOOP_IN | LOOP_OUT, phase);
 }
 
 static bool
@@ -239,6 +249,8 @@ run_parts(struct loop *l, int n)
 	loop_slow_part(l, "timers");
 	loop_run_later(l);
 	loop_slow_part(l, "the later list");
+	loop_run_spare(l);
+	loop_slow_part(l, "the spare list");
 	if (l->commit)
 		l->commit(l->commit_owner);
 	loop_slow_part(l, "the commit");
@@ -253,7 +265,6 @@ run_parts(struct loop *l, int n)
 int
 loop_tick(struct loop *l, int wait_ms, struct fault *f)
 {
-	int64_t start_us;
 	int64_t took_us;
 	int n;
 
@@ -264,13 +275,14 @@ loop_tick(struct loop *l, int wait_ms, struct fault *f)
 	n = epoll_wait(l->epoll, l->batch, LOOP_BATCH, wait_ms);
 	if (n < 0 && errno != EINTR)
 		return fault_sys(f, "cannot wait for events");
-	start_us = clock_mono_us();
-	l->now_ms = start_us / 1000;
+	l->start_us = clock_mono_us();
+	l->now_ms = l->start_us / 1000;
 	l->ticking = true;
-	loop_slow_begin(l, start_us);
+	loop_slow_begin(l, l->start_us);
+	loop_turns_order(l, n);
 	run_parts(l, n);
 	l->ticking = false;
-	took_us = clock_mono_us() - start_us;
+	took_us = clock_mono_us() - l->start_us;
 	if (took_us > l->longest_us)
 		l->longest_us = took_us;
 	loop_slow_end(l, took_us);

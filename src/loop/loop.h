@@ -4,10 +4,13 @@
  * objects are embedded in their owners; nothing is allocated per tick.
  *
  * A tick: wait -> writers -> readers -> children and signals -> timers ->
- * later-list -> commit hook -> held list -> after-list -> graves.
+ * later-list -> spare-list -> commit hook -> held list -> after-list -> graves.
  *
- * What strangers' work hangs on: work done in `later` may queue more, which
- * runs in the next tick. `held` callbacks run after the commit hook, so an
+ * What strangers' work hangs on: readers have turns, those served longest ago
+ * first, and a tick can have a budget, so who asks much makes nobody wait who
+ * asks little. Work done in `later` may queue more, which runs in the next
+ * tick. `spare` is for more work of one who has just been served: it runs as
+ * far as the budget goes. `held` callbacks run after the commit hook, so an
  * answer leaves only after its row is durable; `after` ones follow them, for
  * work that such a row asks for and no answer waits for.
  */
@@ -52,8 +55,8 @@ struct child {
 	struct watch watch; /* on the pidfd, which the loop owns */
 };
 
-/* Runs once, at the end of this tick (later) or after its commit (held, then
- * after). */
+/* Runs once, at the end of this tick (later), in this or a later one (spare),
+ * or after its commit (held, then after). */
 struct deferred {
 	void (*run)(struct deferred *d);
 	struct deferred *next;
@@ -75,6 +78,10 @@ int64_t loop_longest_us(const struct loop *l);
 /* Name in the log each tick that takes longer than that, and the part of it
  * that took most; 0, as at first: none. */
 void loop_tell_slow(struct loop *l, int64_t limit_us);
+
+/* No reader and no `spare` work begins in a tick that has taken that long;
+ * one of each always does. 0, as at first: no bound. */
+void loop_set_budget(struct loop *l, int64_t budget_us);
 
 /*
  * w stays the owner's, zeroed but for w->ready. fd stays the owner's and must
@@ -106,6 +113,7 @@ int loop_signal(struct loop *l, int sig, void (*taken)(void *owner, int sig),
     void *owner, struct fault *f) MUST_CHECK;
 
 void loop_later(struct loop *l, struct deferred *d);
+void loop_spare(struct loop *l, struct deferred *d);
 void loop_held(struct loop *l, struct deferred *d);
 void loop_after(struct loop *l, struct deferred *d);
 void loop_deferred_drop(struct loop *l, struct deferred *d);

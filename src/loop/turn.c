@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose turn it is. Of the readers that are ready those are first that were
+ * served longest ago, so one who asks now and then is never behind those who
+ * ask all the time, however many they are. With a budget the others wait for
+ * the next tick, in which the kernel is asked again who is ready.
+ */
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "loop/inner.h"
+
+void
+loop_set_budget(struct loop *l, int64_t budget_us)
+{
+	l->budget_us = budget_us;
+}
+
+bool
+loop_is_over(const struct loop *l)
+{
+	return l->budget_us != 0 &&
+	    clock_mono_us() - l->start_us >= l->budget_us;
+}
+
+void
+loop_turn_take(struct loop *l, struct slot *s)
+{
+	s->served = ++l->turns;
+}
+
+static uint64_t
+served(const struct loop *l, uint16_t at)
+{
+	return l->slots[(uint32_t)l->batch[at].data.u64].served;
+}
+
+static int
+by_turn(const void *a, const void *b, void *loop)
+{
+	uint64_t x = served(loop, *(const uint16_t *)a);
+	uint64_t y = served(loop, *(const uint16_t *)b);
+
+	return x < y ? -1 : x > y;
+}
+
+void
+loop_turns_order(struct loop *l, int n)
+{
+	for (int i = 0; i < n; i++)
+		l->order[i] = (uint16_t)i;
+	if (n > 1)
+		qsort_r(l->order, (size_t)n, sizeof(l->order[0]), by_turn, l);
+}
