@@ -12,6 +12,12 @@ enum {
 	AGAIN_MS = 20, /* after some of the bytes */
 };
 
+enum wanted {
+	WANTED_NONE,
+	WANTED_BYTES,
+	WANTED_TIME, /* readable all the time: look again a little later */
+};
+
 static int
 take_fd(struct first *f)
 {
@@ -32,7 +38,8 @@ give_up(struct first *f)
 	f->tell(f, FIRST_GONE, -1);
 }
 
-static void
+/* What is to be waited for; none when it has told. */
+static enum wanted
 look(struct first *f)
 {
 	static const char preface[] = { 'P', 'R', 'I', ' ' };
@@ -40,18 +47,26 @@ look(struct first *f)
 	ssize_t n = recv(f->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
+		return WANTED_BYTES;
+	if (n > 0 && n < (ssize_t)sizeof(preface) &&
+	    memcmp(bytes, preface, (size_t)n) == 0)
+		return WANTED_TIME;
+	if (n <= 0)
 		give_up(f);
-	} else if (memcmp(bytes, preface, (size_t)n) != 0) {
+	else if (memcmp(bytes, preface, (size_t)n) != 0)
 		f->tell(f, FIRST_HTTP1, take_fd(f));
-	} else if (n == sizeof(preface)) {
+	else
 		f->tell(f, FIRST_HTTP2, take_fd(f));
-	} else {
-		/* Readable all the time: look again a little later. */
-		loop_rewatch(&f->watch, 0);
-		loop_timer_set(f->loop, &f->patience, AGAIN_MS);
-	}
+	return WANTED_NONE;
+}
+
+static void
+look_again(struct first *f)
+{
+	if (look(f) != WANTED_TIME)
+		return;
+	loop_rewatch(&f->watch, 0);
+	loop_timer_set(f->loop, &f->patience, AGAIN_MS);
 }
 
 static void
@@ -60,7 +75,7 @@ on_ready(struct watch *w, unsigned events)
 	struct first *f = CONTAINER_OF(w, struct first, watch);
 
 	if (events & LOOP_IN)
-		look(f);
+		look_again(f);
 	else if (events & LOOP_HUP)
 		give_up(f);
 }
@@ -76,13 +91,14 @@ on_patience(struct timer *t)
 		return;
 	}
 	loop_timer_set(f->loop, t, left);
-	look(f);
+	look_again(f);
 }
 
 void
 first_begin(struct first *f, struct loop *l, int fd)
 {
 	struct fault fault = { 0 };
+	enum wanted wanted;
 
 	f->loop = l;
 	f->fd = fd;
@@ -90,8 +106,14 @@ first_begin(struct first *f, struct loop *l, int fd)
 	f->watch.ready = on_ready;
 	f->patience.fire = on_patience;
 	f->until_ms = loop_now_ms(l) + FIRST_MS;
-	loop_timer_set(l, &f->patience, FIRST_MS);
-	if (loop_watch(l, &f->watch, fd, LOOP_IN, &fault) == 0)
+	/* As a rule the first request is there, or the peer has left. */
+	wanted = look(f);
+	if (wanted == WANTED_NONE)
+		return;
+	loop_timer_set(l, &f->patience,
+	    wanted == WANTED_TIME ? AGAIN_MS : FIRST_MS);
+	if (loop_watch(l, &f->watch, fd, wanted == WANTED_TIME ? 0 : LOOP_IN,
+		&fault) == 0)
 		return;
 	log_warn(&fault, "cannot watch a client");
 	give_up(f);

@@ -129,7 +129,7 @@ drained(struct mcp_conn *c)
 {
 	set_timer(c, h1_is_amid(c->h1) ? MCP_BODY_MS : MCP_IDLE_MS);
 	if (c->in.len > 0)
-		loop_later(c->g->loop, &c->more);
+		loop_spare(c->g->loop, &c->more);
 }
 
 static void
@@ -419,14 +419,18 @@ ready(struct watch *w, unsigned events)
 {
 	struct mcp_conn *c = CONTAINER_OF(w, struct mcp_conn, watch);
 
-	if (events & LOOP_OUT)
+	/* TCP tells that it was reset: nobody takes an answer any more. */
+	bool is_lost =
+	    (events & LOOP_HUP) && (c->by_token || events == LOOP_HUP);
+
+	if (is_lost)
+		conn_close(c);
+	else if (events & LOOP_OUT)
 		flush(c);
 	else if ((events & LOOP_IN) && c->phase == SERVING)
 		look(c);
 	else if (events & LOOP_IN)
 		read_in(c);
-	else if (events & LOOP_HUP)
-		conn_close(c);
 	want(c);
 }
 

@@ -15,7 +15,7 @@
 
 enum {
 	PAUSE_MS = 1000,
-	BATCH = 16,
+	BATCH = 32,
 	BACKLOG = 1024, /* of clients that come while a tick runs */
 };
 
@@ -64,6 +64,10 @@ bind_port(uint16_t port, uint16_t *got, struct fault *f)
 	if (fd < 0)
 		return fault_sys(f, "cannot make a socket");
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	/* Its connections have it too. Answers leave whole; and the last words
+	 * to one that is closed on while it still sends would be lost if they
+	 * waited for an acknowledgement. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
 	    listen(fd, BACKLOG) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&at, &n) < 0) {
@@ -91,17 +95,6 @@ on_again(struct timer *t)
 	loop_rewatch(&m->listener, LOOP_IN);
 }
 
-/* Answers leave whole; and the last words to one that is closed on while it
- * still sends would be lost if they waited for an acknowledgement. */
-static void
-serve(struct gateway *g, int fd)
-{
-	int one = 1;
-
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	mcp_link_start(g, fd);
-}
-
 static void
 on_ready(struct watch *w, unsigned events)
 {
@@ -119,7 +112,7 @@ on_ready(struct watch *w, unsigned events)
 		fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			(void)crowd_make_room(&m->at_port); /* it can */
-			serve(g, fd);
+			mcp_link_start(g, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
