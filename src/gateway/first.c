@@ -38,13 +38,26 @@ give_up(struct first *f)
 	f->tell(f, FIRST_GONE, -1);
 }
 
+/* What was sent before a reset can be read still. */
+static bool
+is_reset(int fd)
+{
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0 ||
+	    error != 0;
+}
+
 /* What is to be waited for; none when it has told. */
 static enum wanted
 look(struct first *f)
 {
 	static const char preface[] = { 'P', 'R', 'I', ' ' };
 	char bytes[sizeof(preface)];
-	ssize_t n = recv(f->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = is_reset(f->fd)
+	    ? 0
+	    : recv(f->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return WANTED_BYTES;
