@@ -4,14 +4,14 @@
 A bar is held against the best of the samples, so that a busy machine spoils
 as little as can be; medians stand beside it.
 """
-import json, os, statistics
+import json, math, os, statistics
 
 rows = []
 
 
 def percentile(values, share):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(len(values) * share))]
+    """Nearest rank: the least of them that so large a share is at or below."""
+    return sorted(values)[max(0, math.ceil(len(values) * share) - 1)]
 
 
 def listed(values):
