@@ -49,7 +49,7 @@ locked() {
 	mkdir -p "$(dirname "$lock")"
 	(
 		if ! flock -n 9; then
-			say WAIT "another build holds ${lock##*/}"
+			say WAIT "for another step, or build, that holds ${lock#"$root"/}"
 			flock 9
 		fi
 		"$@"
