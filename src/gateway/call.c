@@ -237,7 +237,7 @@ answer(struct deferred *d)
 		c->method->answer(c);
 		return;
 	}
-	if (c->face->send(c, buf_span(&c->answer), &c->fault) < 0)
+	if (c->face->send(c, &c->fault) < 0)
 		log_warn(&c->fault, "cannot answer a call of %s",
 		    c->method->verb);
 	finish(c);
@@ -369,10 +369,7 @@ int
 call_reply(struct call *c, const struct pb_msgdesc_s *fields,
     const void *message, struct fault *f)
 {
-	buf_clear(&c->answer);
-	if (wire_encode(fields, message, &c->answer, f) < 0)
-		return fault_prefix(f, "the answer is too long");
-	return 0;
+	return c->face->write(c, fields, message, f);
 }
 
 void
@@ -401,7 +398,7 @@ call_send(struct call *c, const struct pb_msgdesc_s *fields,
 		return fault_set(f, FAULT_LOST, "the client has left");
 	if (call_reply(c, fields, message, f) < 0)
 		return -1;
-	return c->face->send(c, buf_span(&c->answer), f);
+	return c->face->send(c, f);
 }
 
 void

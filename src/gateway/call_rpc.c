@@ -107,9 +107,19 @@ decode(struct call *c, struct fault *f)
 }
 
 static int
-send(struct call *c, struct span message, struct fault *f)
+write(struct call *c, const struct pb_msgdesc_s *fields, const void *message,
+    struct fault *f)
 {
-	return rpc_send(c->rpc, message, f);
+	buf_clear(&c->answer);
+	if (wire_encode(fields, message, &c->answer, f) < 0)
+		return fault_prefix(f, "the answer is too long");
+	return 0;
+}
+
+static int
+send(struct call *c, struct fault *f)
+{
+	return rpc_send(c->rpc, buf_span(&c->answer), f);
 }
 
 static void
@@ -131,6 +141,7 @@ finish(struct call *c)
 static const struct call_face face = {
 	.most = GATEWAY_CALLS / 4 * 3,
 	.decode = decode,
+	.write = write,
 	.send = send,
 	.finish = finish,
 };

@@ -18,8 +18,12 @@ struct call_face {
 	 * in the arguments may be left in c->ask_fault instead: it is told
 	 * after the caller is admitted. */
 	int (*decode)(struct call *c, struct fault *f);
-	/* One encoded message of the answer. BUSY: later. */
-	int (*send)(struct call *c, struct span message, struct fault *f);
+	/* Keep one message of the answer as it will leave; the one before it
+	 * is forgotten. What it points to may go afterwards. */
+	int (*write)(struct call *c, const struct pb_msgdesc_s *fields,
+	    const void *message, struct fault *f);
+	/* What was written is told. BUSY: later. */
+	int (*send)(struct call *c, struct fault *f);
 	/* The end, c->fault says how; not told to a client that has left. */
 	void (*finish)(struct call *c);
 	/* How far it is; NULL: nobody wants to know. */

@@ -279,6 +279,18 @@ run(struct exchange *x)
 	return true;
 }
 
+/* Each byte once; the kernel is asked for many at a time. */
+static void
+take_random(struct mcp *m, uint8_t out[MCP_RANDOM])
+{
+	if (m->random_left == 0) {
+		random_bytes(m->random, sizeof(m->random));
+		m->random_left = NELEM(m->random);
+	}
+	m->random_left--;
+	memcpy(out, m->random[m->random_left], MCP_RANDOM);
+}
+
 static void
 decide(struct exchange *x, const struct mcp_head *h, struct span body)
 {
@@ -294,7 +306,7 @@ decide(struct exchange *x, const struct mcp_head *h, struct span body)
 	struct mcp_decision *d = &x->decision;
 	struct mcp_answer spent = { .status = 503, .close = true };
 
-	random_bytes(q.random, sizeof(q.random));
+	take_random(x->g->mcp, q.random);
 	if (body.len > 0 && q.body.ptr == NULL)
 		mcp_too_large(&d->answer);
 	else

@@ -30,6 +30,7 @@ enum mcp_limits {
 	MCP_STREAMS_ALL = 512,
 	MCP_BODIES = 32 << 20, /* bytes of theirs that are not whole */
 	MCP_PRINCIPAL = 64,
+	MCP_RANDOMS = 32,         /* requests' worth, asked for at once */
 	MCP_SEEN = 16,            /* programs whose digests are at hand */
 	MCP_OUT = 16 << 20,       /* bytes of answers that wait to be taken */
 	MCP_STREAM_OUT = 1 << 20, /* of an event stream that nobody reads */
@@ -155,6 +156,8 @@ struct mcp {
 	struct arena arena;
 	struct mcp_ended ended;
 	uint8_t key[MCP_KEY];
+	uint8_t random[MCP_RANDOMS][MCP_RANDOM]; /* of requests to come */
+	size_t random_left;
 	struct exchange *exchanges;
 	size_t exchanges_n;
 	struct mcp_conn *conns;

@@ -12,7 +12,10 @@
 #include "gateway/refusal.h"
 #include "gateway/tool.h"
 #include "json/json.h"
-#include "wire/wire.h"
+
+enum {
+	TELL_BYTES = 64 << 20, /* of policies, while they become JSON */
+};
 
 static int
 decode(struct call *c, struct fault *f)
@@ -33,13 +36,37 @@ decode(struct call *c, struct fault *f)
 	return 0;
 }
 
+/* As the JSON of the result. A row that makes a root has an inner answer, which
+ * is not the tool's. */
 static int
-send(struct call *c, struct span message, struct fault *f)
+write(struct call *c, const struct pb_msgdesc_s *fields, const void *message,
+    struct fault *f)
 {
 	struct mcp_run *r = c->client;
+	const struct tool *t = tool_find(r->ask->tool->name);
+	struct json_out o;
+	struct arena a;
+	int rc;
 
 	buf_clear(&r->told);
-	return buf_add(&r->told, message.ptr, message.len, f);
+	if (fields != t->reply)
+		return 0;
+	arena_init(&a, TELL_BYTES);
+	json_out_init(&o, &r->told);
+	rc = t->tell(message, &a, &o, f);
+	if (rc == 0)
+		rc = json_out_done(&o, f);
+	arena_release(&a);
+	return rc;
+}
+
+/* finish() tells it. */
+static int
+send(struct call *c, struct fault *f)
+{
+	(void)c;
+	(void)f;
+	return 0;
 }
 
 static void
@@ -48,30 +75,15 @@ progress(struct call *c, const struct call_progress *p)
 	mcp_run_progress(c->client, p);
 }
 
-/* The reply's message as the result. */
 static int
 write_result(struct call *c, struct mcp_run *r, struct fault *f)
 {
-	const struct tool *t = tool_find(r->ask->tool->name);
-	void *reply;
-	struct json_out o;
-	struct arena a;
-	struct buf text;
-	int rc = -1;
-
-	arena_init(&a, 64 << 20);
-	buf_init(&text, MCP_OUT);
-	reply = arena_get(&a, t->reply_size);
-	json_out_init(&o, &text);
-	if (reply != NULL &&
-	    wire_decode(t->reply, reply, buf_span(&r->told), &a, f) == 0 &&
-	    t->tell(reply, &a, &o, f) == 0 && json_out_done(&o, f) == 0)
-		rc = mcp_result(r->ask, buf_span(&text), &r->message, f);
-	if (rc < 0)
-		log_warn(f, "the answer of %s is lost", c->method->verb);
-	buf_release(&text);
-	arena_release(&a);
-	return rc;
+	if (r->told.len == 0)
+		(void)fault_set(f, FAULT_SYSTEM, "there is none");
+	else if (mcp_result(r->ask, buf_span(&r->told), &r->message, f) == 0)
+		return 0;
+	log_warn(f, "the answer of %s is lost", c->method->verb);
+	return -1;
 }
 
 static int
@@ -134,6 +146,7 @@ static const struct call_face face = {
 	.most = GATEWAY_CALLS,
 	.admit = admit,
 	.decode = decode,
+	.write = write,
 	.send = send,
 	.finish = finish,
 	.progress = progress,

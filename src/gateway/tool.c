@@ -5,9 +5,8 @@
 #include "gateway/tool.h"
 #include "proto/nacre_v1.pb.h"
 
-#define TOLD(reply_, tell_)                                                    \
- .reply = nacre_v1_##reply_##_fields, .reply_size = sizeof(nacre_v1_##reply_), \
- .tell = tool_tell_##tell_
+#define TOLD(reply_, tell_) \
+ .reply = nacre_v1_##reply_##_fields, .tell = tool_tell_##tell_
 
 static const struct tool tools[] = {
 	{ "get_grant", tool_ask_grant_which, TOLD(GrantReply, grant) },

@@ -21,9 +21,7 @@ struct tool {
 	int (*ask)(const struct json_value *v, void *message, struct arena *a,
 	    struct fault *f);
 	const struct pb_msgdesc_s *reply;
-	size_t reply_size;
-	/* The decoded reply as one JSON object, as the tool's output schema
-	 * says. */
+	/* The reply as one JSON object, as the tool's output schema says. */
 	int (*tell)(const void *message, struct arena *a, struct json_out *o,
 	    struct fault *f);
 };
