@@ -271,17 +271,22 @@ h2_body_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t size,
 	return (nghttp2_ssize)s->queue.len;
 }
 
-/* An empty queue gives its memory back, but for some that are much used. */
+/* An empty queue gives its memory back, but for some that are much used: as
+ * long as they are. */
 static void
 queue_emptied(struct h2 *h, struct h2_stream *s)
 {
-	if (s->queue.cap <= H2_QUEUE_KEPT || s->is_wide)
+	if (s->queue.cap <= H2_QUEUE_KEPT)
 		return;
-	if (h->wide < H2_WIDE) {
+	if (!s->is_wide && h->wide < H2_WIDE) {
 		s->is_wide = true;
 		h->wide++;
-		return;
 	}
+	if (s->is_wide && ++s->calm < H2_CALM)
+		return;
+	h->wide -= s->is_wide;
+	s->is_wide = false;
+	s->calm = 0;
 	buf_release(&s->queue);
 }
 

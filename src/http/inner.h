@@ -17,6 +17,7 @@
 #define H2_QUEUE        (256 << 10) /* unsent bytes of one stream */
 #define H2_QUEUE_KEPT   (64 << 10)  /* memory an empty queue may keep */
 #define H2_WIDE         2           /* streams that keep all of theirs */
+#define H2_CALM         256         /* times it empties, with little in it */
 #define H2_FRAME_HEAD   9           /* bytes (RFC 9113 4.1) */
 #define H2_RAISE_AFTER  (LIMIT_WINDOW_STREAM / 2)
 #define H2_RAISED_IDLE  (4 << 20) /* of others' bytes, before it is lowered */
@@ -48,6 +49,7 @@ struct h2_stream {
 	bool peer_ended;
 	bool sent_end;   /* the frame that ends our side has been written */
 	bool is_wide;    /* its empty queue keeps its memory */
+	uint16_t calm;   /* times it emptied since there was much in it */
 	bool drops_rest; /* then the peer's side is reset */
 };
 

@@ -193,6 +193,8 @@ h2_write(struct h2 *h, int32_t stream, struct span bytes)
 	if (n == 0)
 		return 0;
 	BUG_IF(buf_add(&s->queue, bytes.ptr, n, &f) != 0);
+	if (s->queue.len > H2_QUEUE_KEPT)
+		s->calm = 0;
 	h->unsent += n;
 	wake(h, s);
 	return n;

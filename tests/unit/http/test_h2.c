@@ -9,6 +9,7 @@
 #include "../../lib/unit.h"
 #include "base/base.h"
 #include "http/http.h"
+#include "http/inner.h"
 
 #define HDR(n, v) ((struct h2_header){ SPAN_LIT(n), SPAN_LIT(v) })
 #define MANY      64
@@ -323,6 +324,43 @@ an_idle_stream_gives_the_large_window_away(void **state)
 		settle(&p);
 	}
 	assert_int_equal(window_of(&p, id[NELEM(id) - 1]), LIMIT_WINDOW_ACTIVE);
+	pair_close(&p);
+}
+
+/* So many bytes, n times, each time until all of them went. */
+static void
+write_calmly(struct pair *p, int32_t id, size_t size, int n)
+{
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(h2_write(p->client.h, id, span_of(bulk, size)),
+		    size);
+		settle(p);
+	}
+}
+
+static void
+an_empty_queue_gives_its_memory_back_in_the_end(void **state)
+{
+	struct h2_stream *s;
+	struct pair p;
+	int32_t id;
+
+	(void)state;
+	pair_open(&p);
+	id = ask(&p, false);
+	s = h2_stream_find(p.client.h, id);
+	write_calmly(&p, id, H2_QUEUE_KEPT / 2, H2_CALM);
+	assert_true(s->queue.cap > 0 && s->queue.cap <= H2_QUEUE_KEPT);
+	/* Much at a time: it stays as it is while that goes on. */
+	for (int i = 0; i < 3; i++) {
+		write_calmly(&p, id, 2 * H2_QUEUE_KEPT, 1);
+		write_calmly(&p, id, 1, H2_CALM - 2);
+		assert_true(s->queue.cap > H2_QUEUE_KEPT);
+		assert_int_equal(p.client.h->wide, 1);
+	}
+	write_calmly(&p, id, 1, 1);
+	assert_int_equal(s->queue.cap, 0);
+	assert_int_equal(p.client.h->wide, 0);
 	pair_close(&p);
 }
 
@@ -706,6 +744,8 @@ main(void)
 		cmocka_unit_test(stalled_readers_hold_up_nobody_else),
 		cmocka_unit_test(at_most_32_streams_have_the_large_window),
 		cmocka_unit_test(an_idle_stream_gives_the_large_window_away),
+		cmocka_unit_test(
+		    an_empty_queue_gives_its_memory_back_in_the_end),
 		cmocka_unit_test(bodies_are_interleaved),
 		cmocka_unit_test(too_many_headers_reset_one_stream_only),
 		cmocka_unit_test(headers_that_cannot_be_sent_are_refused),
