@@ -322,7 +322,7 @@ do_child(struct call *c, struct fault *f)
 		return refuse(c, &r, f);
 	if (check_memory(c, k, f) < 0 || insert(c, k, &charge, f) < 0)
 		return -1;
-	if (line_join(c->g, k->row.id, slot.tree, &r) < 0)
+	if (line_join(c->g, k->row.id, slot.tree, false, &r) < 0)
 		return refuse(c, &r, f);
 	if (line_begin(c->g, &k->row, f) < 0)
 		return -1;

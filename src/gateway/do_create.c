@@ -378,7 +378,7 @@ join(struct call *c, const char *id, struct fault *f)
 {
 	struct grant_refusal r;
 
-	if (line_join(c->g, id, tree_number(c->g, id), &r) == 0)
+	if (line_join(c->g, id, tree_number(c->g, id), true, &r) == 0)
 		return 0;
 	tree_forget(c->g, id);
 	return refuse(c, &r, f);

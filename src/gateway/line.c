@@ -15,6 +15,7 @@ struct place {
 	char id[LIMIT_ID + 1];
 	uint64_t start;
 	uint64_t tree;
+	bool is_root;
 	bool has_turn;
 	struct place *next;
 };
@@ -52,12 +53,13 @@ find(struct line *l, const char *id)
 }
 
 int
-line_join(struct gateway *g, const char *id, uint64_t tree,
+line_join(struct gateway *g, const char *id, uint64_t tree, bool is_root,
     struct grant_refusal *r)
 {
 	struct line *l = line_of(g);
 	struct place **at = find(l, id);
-	struct grant_ticket t = { ++l->numbers, tree, 1 };
+	/* Nobody is taken out by a parent's number here: places are by id. */
+	struct grant_ticket t = { ++l->numbers, tree, !is_root };
 
 	if (*at != NULL)
 		return 0;
@@ -67,6 +69,7 @@ line_join(struct gateway *g, const char *id, uint64_t tree,
 	(void)text_copy((*at)->id, sizeof((*at)->id), span_str(id));
 	(*at)->start = t.start;
 	(*at)->tree = tree;
+	(*at)->is_root = is_root;
 	sandbox_settle_later(g, id);
 	return 0;
 }
@@ -178,9 +181,10 @@ wait_anew(struct gateway *g, struct place **at, const char *id)
 	};
 	struct grant_refusal r;
 	uint64_t tree = (*at)->tree;
+	bool is_root = (*at)->is_root;
 
 	leave(line_of(g), at);
-	if (line_join(g, id, tree, &r) < 0)
+	if (line_join(g, id, tree, is_root, &r) < 0)
 		sandbox_event(g, id, EVENT_STOP, &why);
 }
 
@@ -209,7 +213,8 @@ join_again(void *owner, const struct store_lineage *row, struct fault *f)
 	struct grant_refusal r;
 
 	(void)f;
-	if (line_join(g, row->id, tree_number(g, row->root), &r) < 0)
+	if (line_join(g, row->id, tree_number(g, row->root),
+		row->parent[0] == '\0', &r) < 0)
 		log_info("no place for the start of '%s'", row->name);
 	return 0;
 }

@@ -12,7 +12,7 @@
 const struct grant_queue *line_queue(struct gateway *g);
 /* For the transaction that reserves, before or in it: it is settled after the
  * commit, and leaves if that was rolled back. -1 and BUSY: there is no room. */
-int line_join(struct gateway *g, const char *id, uint64_t tree,
+int line_join(struct gateway *g, const char *id, uint64_t tree, bool is_root,
     struct grant_refusal *r) MUST_CHECK;
 /* In the same transaction, the row being reserved and written: when nobody
  * else waits and a start is free it begins at once. */

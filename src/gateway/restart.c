@@ -39,7 +39,8 @@ restart_take(struct call *c, const char *id, struct fault *f)
 	if (store_lineage_by_id(c->g->store, id, &c->arena, &l, f) < 0 ||
 	    (l.parent[0] != '\0' && check_child(c, &l, f) < 0))
 		return -1;
-	if (line_join(c->g, id, tree_number(c->g, l.root), &r) < 0)
+	if (line_join(c->g, id, tree_number(c->g, l.root), l.parent[0] == '\0',
+		&r) < 0)
 		return refuse(c, &r, f);
 	return 0;
 }

@@ -470,6 +470,7 @@ enum {
 	GRANT_QUEUE_STARTS = 8,
 	GRANT_QUEUE_WAITING = 32, /* of one tree */
 	GRANT_QUEUE_TREES = 64,
+	GRANT_QUEUE_ROOTS = 48, /* of these: so many begin with a root */
 };
 
 struct grant_ticket {
@@ -480,6 +481,7 @@ struct grant_ticket {
 
 struct grant_queue_tree {
 	uint64_t tree; /* 0: free */
+	bool has_root; /* it came with one */
 	uint32_t starts;
 	uint32_t waiting_n;
 	struct grant_ticket waiting[GRANT_QUEUE_WAITING];
@@ -488,13 +490,15 @@ struct grant_queue_tree {
 struct grant_queue {
 	uint32_t starts;
 	uint32_t turn; /* place whose turn it is */
+	uint32_t roots;
 	struct grant_queue_tree tree[GRANT_QUEUE_TREES];
 };
 
 void grant_queue_init(struct grant_queue *q);
-/* Would one more of that tree be refused? */
+/* Would one more of that tree be refused, which is no root? */
 bool grant_queue_is_full(const struct grant_queue *q, uint64_t tree);
-/* At the end of its tree's line, or BUSY. tree and start are not 0. */
+/* At the end of its tree's line, or BUSY. tree and start are not 0. However
+ * many roots wait, there are places for the children of trees that run. */
 int grant_queue_join(struct grant_queue *q, const struct grant_ticket *t,
     struct grant_refusal *r) MUST_CHECK;
 /* The next that may start now, trees in turn; false: none. It counts as a

@@ -26,14 +26,22 @@ find(const struct grant_queue *q, uint64_t tree)
 	return i;
 }
 
-bool
-grant_queue_is_full(const struct grant_queue *q, uint64_t tree)
+static bool
+has_room(const struct grant_queue *q, uint64_t tree, bool is_root)
 {
 	size_t i = find(q, tree);
 
 	if (i < GRANT_QUEUE_TREES)
-		return q->tree[i].waiting_n == GRANT_QUEUE_WAITING;
-	return find(q, 0) == GRANT_QUEUE_TREES;
+		return q->tree[i].waiting_n < GRANT_QUEUE_WAITING;
+	if (is_root && q->roots == GRANT_QUEUE_ROOTS)
+		return false;
+	return find(q, 0) < GRANT_QUEUE_TREES;
+}
+
+bool
+grant_queue_is_full(const struct grant_queue *q, uint64_t tree)
+{
+	return !has_room(q, tree, false);
 }
 
 int
@@ -44,10 +52,13 @@ grant_queue_join(struct grant_queue *q, const struct grant_ticket *t,
 	struct grant_queue_tree *line;
 
 	BUG_IF(t->tree == 0 || t->start == 0);
-	if (grant_queue_is_full(q, t->tree))
+	if (!has_room(q, t->tree, t->parent == 0))
 		return grant_refuse_queue_full(r);
-	if (i == GRANT_QUEUE_TREES)
+	if (i == GRANT_QUEUE_TREES) {
 		i = find(q, 0);
+		q->tree[i].has_root = t->parent == 0;
+		q->roots += q->tree[i].has_root;
+	}
 	line = &q->tree[i];
 	line->tree = t->tree;
 	line->waiting[line->waiting_n++] = *t;
@@ -55,20 +66,24 @@ grant_queue_join(struct grant_queue *q, const struct grant_ticket *t,
 }
 
 static void
-forget_if_empty(struct grant_queue_tree *line)
+forget_if_empty(struct grant_queue *q, struct grant_queue_tree *line)
 {
-	if (line->waiting_n == 0 && line->starts == 0)
-		line->tree = 0;
+	if (line->waiting_n > 0 || line->starts > 0)
+		return;
+	q->roots -= line->has_root;
+	line->has_root = false;
+	line->tree = 0;
 }
 
 static void
-take(struct grant_queue_tree *line, size_t at, struct grant_ticket *t)
+take(struct grant_queue *q, struct grant_queue_tree *line, size_t at,
+    struct grant_ticket *t)
 {
 	*t = line->waiting[at];
 	line->waiting_n--;
 	memmove(&line->waiting[at], &line->waiting[at + 1],
 	    (line->waiting_n - at) * sizeof(line->waiting[0]));
-	forget_if_empty(line);
+	forget_if_empty(q, line);
 }
 
 bool
@@ -86,7 +101,7 @@ grant_queue_next(struct grant_queue *q, struct grant_ticket *t)
 		line->starts++;
 		q->starts++;
 		q->turn = (i + 1) % GRANT_QUEUE_TREES;
-		take(line, 0, t);
+		take(q, line, 0, t);
 		return true;
 	}
 	return false;
@@ -100,7 +115,7 @@ grant_queue_done(struct grant_queue *q, uint64_t tree)
 	BUG_IF(tree == 0 || i == GRANT_QUEUE_TREES || q->tree[i].starts == 0);
 	q->tree[i].starts--;
 	q->starts--;
-	forget_if_empty(&q->tree[i]);
+	forget_if_empty(q, &q->tree[i]);
 }
 
 enum whom {
@@ -134,7 +149,7 @@ leave(struct grant_queue *q, uint64_t tree, enum whom whom, uint64_t number,
 	for (uint32_t at = 0; at < q->tree[i].waiting_n; at++) {
 		if (!is_meant(&q->tree[i].waiting[at], whom, number))
 			continue;
-		take(&q->tree[i], at, t);
+		take(q, &q->tree[i], at, t);
 		return true;
 	}
 	return false;

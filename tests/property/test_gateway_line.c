@@ -13,6 +13,7 @@ enum {
 	TREE_STARTS = 4, /* of them in a tree */
 	WAITING = 32,    /* of a tree */
 	TREES = 64,      /* in which somebody starts or waits */
+	ROOTS = 48,      /* of them, for roots */
 	PATIENCE_MS = 60000,
 };
 
@@ -303,34 +304,40 @@ static void
 a_full_line_of_trees_is_busy(void **state)
 {
 	struct rig_answer a;
-	char lead[LIMIT_ID + 1];
+	char leads[TREES - ROOTS + 1][LIMIT_ID + 1];
+	const char *lead = leads[TREES - ROOTS];
 	struct root stopped;
 	struct root last;
 	struct root none;
 	unsigned before;
 
 	(void)state;
-	new_lead(lead);
+	for (size_t i = 0; i < NELEM(leads); i++)
+		new_lead(leads[i]);
 	new_root(&stopped);
 	run(stopped.id);
 	rig_call_stop(&r, &a, stopped.id);
 	must(&a, "a stop");
 	before = r.spawned;
-	new_roots(TREES - 1);
+	new_roots(ROOTS - 1);
 	new_root(&last);
 	until_there_are(STARTS, "starting");
 	for (int i = 0; i < 3; i++) {
 		call_root(&a, &none);
 		must_be_busy(&a, "a root too many");
 	}
-	call_child(&a, lead);
-	must_be_busy(&a, "a child of one tree too many");
 	rig_call_start(&r, &a, stopped.name);
 	must_be_busy(&a, "a start too many");
+	/* Who makes roots without end keeps no tree that runs from opening
+	 * children. */
+	for (size_t i = 0; i < TREES - ROOTS; i++)
+		new_children(leads[i], 1);
+	call_child(&a, lead);
+	must_be_busy(&a, "a child of one tree too many");
 	/* Nothing is left of those that were refused. */
 	assert_true(is(stopped.id, "stopped"));
 	assert_int_equal(count("", "reserved"), TREES - STARTS);
-	assert_int_equal(count("", "running"), 1);
+	assert_int_equal(count("", "running"), NELEM(leads));
 	assert_int_equal(r.spawned - before, STARTS);
 	/* One that waited goes, without a machine; its place is free. */
 	delete_one(last.id);

@@ -221,6 +221,33 @@ lines_stay_apart(void **state)
 }
 
 static void
+roots_leave_places_for_children(void **state)
+{
+	struct grant_refusal r;
+	struct grant_ticket t = { 1000, 1000, 0 };
+
+	(void)state;
+	for (uint64_t i = 1; i <= GRANT_QUEUE_ROOTS; i++)
+		join(i, i, 0);
+	assert_int_equal(grant_queue_join(&q, &t, &r), -1);
+	assert_int_equal(r.code, GRANT_BUSY);
+	assert_false(grant_queue_is_full(&q, 1000));
+	/* A child of one of them, and of trees that run. */
+	join(1, 2000, 1);
+	for (uint64_t i = GRANT_QUEUE_ROOTS + 1; i <= GRANT_QUEUE_TREES; i++)
+		join(i, i, 1);
+	assert_true(grant_queue_is_full(&q, 1000));
+	/* A tree stays a root's until nothing of it starts or waits. */
+	expect_next(1, 1);
+	grant_queue_done(&q, 1);
+	assert_true(
+	    grant_queue_leave(&q, GRANT_QUEUE_TREES, GRANT_QUEUE_TREES));
+	assert_int_equal(grant_queue_join(&q, &t, &r), -1);
+	assert_true(grant_queue_leave(&q, 1, 2000));
+	assert_int_equal(grant_queue_join(&q, &t, &r), 0);
+}
+
+static void
 places_of_trees_are_given_back(void **state)
 {
 	struct grant_refusal r;
@@ -260,6 +287,7 @@ main(void)
 		    start),
 		cmocka_unit_test_setup(one_that_is_cancelled_leaves, start),
 		cmocka_unit_test_setup(lines_stay_apart, start),
+		cmocka_unit_test_setup(roots_leave_places_for_children, start),
 		cmocka_unit_test_setup(places_of_trees_are_given_back, start),
 	};
 
