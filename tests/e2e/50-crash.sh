@@ -29,7 +29,7 @@ settled() {
 	local state end=$((SECONDS + 20))
 	while [ $SECONDS -lt $end ]; do
 		state=$(get "$1" state)
-		case $state in starting | stopping) ;; *) break ;; esac
+		case $state in reserved | starting | stopping | deleting) ;; *) break ;; esac
 	done
 	echo "$state"
 }
