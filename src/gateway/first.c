@@ -38,7 +38,8 @@ give_up(struct first *f)
 	f->tell(f, FIRST_GONE, -1);
 }
 
-/* What was sent before a reset can be read still. */
+/* What was sent before a reset can be read still. Whom it is handed to would
+ * see the reset too, but only after a watch of his own. */
 static bool
 is_reset(int fd)
 {

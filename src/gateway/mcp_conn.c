@@ -418,7 +418,6 @@ static void
 ready(struct watch *w, unsigned events)
 {
 	struct mcp_conn *c = CONTAINER_OF(w, struct mcp_conn, watch);
-
 	/* TCP tells that it was reset: nobody takes an answer any more. */
 	bool is_lost =
 	    (events & LOOP_HUP) && (c->by_token || events == LOOP_HUP);

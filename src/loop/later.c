@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What waits for the end of the tick: the later list, what there may be time
- * for, the held answers, what follows them, the graves. A list is taken whole before it runs, so what it
- * queues again runs in the next tick and cannot starve the descriptors.
+ * for, the held answers, what follows them, the graves. A list is taken whole
+ * before it runs, so what it queues again runs in the next tick and cannot
+ * starve the descriptors.
  */
 #include <stdlib.h>
 
@@ -133,10 +134,11 @@ loop_run_spare(struct loop *l)
 {
 	l->running = l->spare;
 	l->spare = (struct queue){ 0 };
-	do {
-		if (l->running.first)
-			run_first(l);
-	} while (l->running.first && !loop_is_over(l));
+	while (l->running.first) {
+		run_first(l);
+		if (loop_is_over(l))
+			break;
+	}
 	put_back(&l->spare, &l->running);
 }
 

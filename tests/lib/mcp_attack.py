@@ -3,17 +3,20 @@
 # attack.py. SPDX: Apache-2.0
 import functools
 import json
+import os
 import re
+import signal
 import socket
 import struct
 import threading
 import time
 
-from attack import (MIB, alone, answer, ask, attack, bound, check, dial, end, ended, figures, files, modern, other, others, others_go_on, port, request, rest, token)
+from attack import (MIB, alone, answer, ask, attack, bound, check, dial, end, ended, figures, files, modern, other, others, others_go_on, pid, port, request, rest, token, until)
 from bombs import PING, forge, header_bombs, json_bombs, rebinding
 
 # As many bodies as the port has places, and some room.
 bound["growth"] = 128 * MIB + 64 * MIB
+LINGER = struct.pack("ii", 1, 0)  # close by a reset
 
 
 # --- who one is
@@ -158,17 +161,44 @@ def half_closed():
 
 
 def resets():
-    linger = struct.pack("ii", 1, 0)
     raw = request(modern(), rpc="tools/list")
     while True:
         for cut in (len(raw), 30, 0):
             try:
                 s = dial()
                 s.sendall(raw[:cut])
-                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
                 s.close()
             except OSError:
                 pass
+
+
+def stopped():
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0] == "T"
+
+
+def behind_resets():
+    """What is sent just before a reset is not served, though it can be read:
+    the end of a session, on a connection that is not accepted yet and on one
+    that is."""
+    mine = initialize()
+    end_it = request(b"", [f"Mcp-Session-Id: {mine}"], "DELETE")
+    kept = dial()
+    kept.sendall(request(PING, [f"Mcp-Session-Id: {mine}"]))
+    check(answer(kept)[0] == 200, "a connection that is kept is answered")
+    for s, title in ((None, "a new connection"), (kept, "the one that is kept")):
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            until(stopped)
+            s = s or dial()
+            s.sendall(end_it)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+            s.close()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        check(in_session(mine) == 200, f"{title}: what comes before its reset has no effect")
+    check(ask(end_it)[0] == 204, "and without a reset it has")
 
 
 def unread():
@@ -207,7 +237,7 @@ session = initialize()
 for title, run in {
     "sessions": sessions, "DNS rebinding": lambda: rebinding(ask, request), "big bodies": big_bodies, "slow head": lambda: slow("head"), "slow body": lambda: slow("body"),
     "dripped requests": lambda: drip, "1000 sockets": lambda: sockets(False), "1000 unix sockets": lambda: sockets(True), "idle connections": idle, "churn": lambda: churn,
-    "half-closed streams": half_closed, "a storm of resets": lambda: resets, "answers that nobody reads": unread,
+    "half-closed streams": half_closed, "requests behind resets": behind_resets, "a storm of resets": lambda: resets, "answers that nobody reads": unread,
     "pipelined requests": pipelined, "header bombs": lambda: header_bombs(ask, request),
     "JSON bombs": lambda: json_bombs(ask, request, session),
 }.items():
