@@ -14,6 +14,7 @@
 
 #include "gateway/fleet.h"
 #include "gateway/sandbox.h"
+#include "gateway/settle.h"
 #include "gateway/template.h"
 #include "gateway/trash.h"
 #include "gateway/vm.h"
@@ -238,7 +239,7 @@ start_machine(struct gateway *g, struct store_sandbox *row, bool cold,
 		vm_end(vm, false);
 		return -1;
 	}
-	sandbox_settle_later(g, row->id);
+	settle_later(g, row->id);
 	return 0;
 }
 
@@ -374,12 +375,12 @@ fleet_adopted(struct gateway *g, struct vm *vm)
 		vm->shape = shape_of(&row);
 		log_info("took over keeper %d of sandbox '%s'", (int)vm->pid,
 		    row.name);
-		sandbox_settle_later(g, row.id);
+		settle_later(g, row.id);
 	} else if (vm->known) {
 		log_info("keeper %d belongs to nobody: it ends", (int)vm->pid);
 		vm_end(vm, false);
 	} else {
-		sandbox_settle_all(g);
+		settle_all(g);
 	}
 	arena_release(&a);
 	if (--g->adopting == 0 && g->adopted != NULL)
@@ -477,7 +478,7 @@ fleet_open(struct gateway *g, struct fault *f)
 		if (template_want(g, &s, &ignored) < 0)
 			log_warn(&ignored, "cannot make the default template");
 	}
-	sandbox_settle_all(g);
+	settle_all(g);
 	return 0;
 }
 

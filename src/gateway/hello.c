@@ -13,6 +13,7 @@
 #include "gateway/plan.h"
 #include "gateway/sandbox.h"
 #include "gateway/session_inner.h"
+#include "gateway/settle.h"
 #include "wire/wire.h"
 
 enum {
@@ -181,7 +182,7 @@ session_greet(struct session *s, const nacre_session_v1_Hello *h,
 		return -1;
 	s->greeted = true;
 	loop_held(s->g->loop, &s->held);
-	sandbox_settle_later(s->g, row.id);
+	settle_later(s->g, row.id);
 	/* It came up while this gateway was away: it is ready. */
 	if (!s->launches && h->running && row.state == STATE_STARTING) {
 		vm_ready(s->vm);

@@ -58,6 +58,13 @@ struct config {
 	uint16_t mcp_port; /* 0: one that is free, kept for the next start */
 };
 
+/* Where a list of all sandboxes, oldest first, goes on. */
+struct sandbox_mark {
+	bool is_set;
+	int64_t created_ms;
+	char name[LIMIT_NAME + 1];
+};
+
 struct gateway {
 	struct loop *loop;
 	struct store *store;
@@ -90,11 +97,12 @@ struct gateway {
 	size_t calls_n;
 	struct fault commit_fault; /* of this tick's commit */
 
-	/* sandbox.c: who is looked at again after the commit */
+	/* settle.c: who is looked at after the commit */
 	char pending[GATEWAY_PENDING][LIMIT_ID + 1];
 	size_t pending_n;
 	size_t committed_n;         /* of them, since before the last commit */
-	bool pending_all;           /* and all others */
+	bool pending_all;           /* and all others, from the first */
+	struct sandbox_mark noted;  /* so far: of those more than fit */
 	struct deferred settle;     /* held: behind a commit */
 	struct deferred settle_now; /* behind the answers */
 	struct deferred wake; /* a tick must follow: something was written */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gateway/kin.h"
-#include "gateway/sandbox.h"
+#include "gateway/settle.h"
 #include "gateway/tree.h"
 
 enum {
@@ -347,7 +347,7 @@ kin_wake(struct gateway *g, const struct store_sandbox *row)
 	    tree_read(g, l.root, &a, &t, &f) == 0) {
 		for (uint32_t i = 0; i < t.t.n; i++)
 			if (t.row[i].cascade[0] != '\0')
-				sandbox_settle_later(g, t.row[i].id);
+				settle_later(g, t.row[i].id);
 	}
 	arena_release(&a);
 }

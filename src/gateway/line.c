@@ -9,6 +9,7 @@
 #include "gateway/fleet.h"
 #include "gateway/line.h"
 #include "gateway/sandbox.h"
+#include "gateway/settle.h"
 #include "gateway/tree.h"
 
 struct place {
@@ -70,7 +71,7 @@ line_join(struct gateway *g, const char *id, uint64_t tree, bool is_root,
 	(*at)->start = t.start;
 	(*at)->tree = tree;
 	(*at)->is_root = is_root;
-	sandbox_settle_later(g, id);
+	settle_later(g, id);
 	return 0;
 }
 
@@ -152,7 +153,7 @@ pump(struct gateway *g)
 		arena_init(&a, GATEWAY_TREE);
 		if (take_turn(g, p->id, &a, &f) < 0) {
 			log_warn(&f, "cannot start sandbox %s", p->id);
-			sandbox_settle_later(g, p->id);
+			settle_later(g, p->id);
 		}
 		arena_release(&a);
 	}

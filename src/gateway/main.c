@@ -35,7 +35,7 @@
 #include "gateway/mcp.h"
 #include "gateway/obituary.h"
 #include "gateway/record.h"
-#include "gateway/sandbox.h"
+#include "gateway/settle.h"
 #include "gateway/stale.h"
 #include "gateway/steady.h"
 #include "gateway/tally.h"
@@ -309,7 +309,7 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	loop_set_budget(g->loop, TICK_US);
 	g->started_ms = clock_wall_ms();
 	measure_guest(g);
-	sandbox_init(g);
+	settle_init(g);
 	loop_on_commit(g->loop, call_commit, g);
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;

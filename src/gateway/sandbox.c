@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two halves. Moving: an event, the table, the row, one transaction with its
- * row of the record. Settling, after the commit: what a row asks for against
- * what is there, and the next act towards it. Settling knows no history, so
- * a restart, a failed commit and an ordinary stop take the same path:
- *
- *   starting        no machine: launch        stopping   machine: end it
- *   running, ended  no machine: it is gone    deleting   machine: kill it,
- *   stopped, failed machine: end it                      else files, then row
- *
- * What a tree makes of both is kin.c's: whoever goes takes all below along.
+ * Moving: an event, the table, the row, one transaction with its row of the
+ * record. What follows after the commit is settle.c's; what a tree makes of
+ * it is kin.c's: whoever goes takes all below along.
  */
 #include <string.h>
 
@@ -17,32 +10,16 @@
 #include "gateway/await.h"
 #include "gateway/fleet.h"
 #include "gateway/kin.h"
-#include "gateway/line.h"
 #include "gateway/object.h"
 #include "gateway/sandbox.h"
-#include "gateway/trash.h"
-#include "gateway/tree.h"
+#include "gateway/settle.h"
 #include "gateway/vm.h"
 #include "gateway/watch.h"
 #include "wire/wire.h"
 
 enum {
 	ROW_ARENA = 4 << 20,
-	AGAIN_MS = 1000,
-	SLICE_US = 5000, /* of settling, a tick */
 };
-
-static void
-on_wake(struct deferred *d)
-{
-	(void)d; /* being run is all: the tick commits */
-}
-
-static void
-wake(struct gateway *g)
-{
-	loop_later(g->loop, &g->wake);
-}
 
 static void
 clear_why(struct store_sandbox *row)
@@ -102,7 +79,7 @@ remove_row(struct gateway *g, struct store_sandbox *row, struct fault *f)
 	watch_removed(g, row);
 	await_changed(g, row->id);
 	row->state = STATE_REMOVED;
-	wake(g);
+	settle_wake(g);
 	return 0;
 }
 
@@ -130,7 +107,7 @@ move(struct gateway *g, struct store_sandbox *row, enum state_event event,
 		return -1;
 	watch_changed(g, row->id);
 	await_changed(g, row->id);
-	sandbox_settle_later(g, row->id);
+	settle_later(g, row->id);
 	return 0;
 }
 
@@ -232,24 +209,17 @@ move_and_record(struct gateway *g, struct store_sandbox *row,
 	return 0;
 }
 
-static void
-try_again(struct gateway *g)
-{
-	g->pending_all = true;
-	loop_timer_set(g->loop, &g->settle_again, AGAIN_MS);
-}
-
-static void
-event_of_row(struct gateway *g, struct store_sandbox *row,
+void
+sandbox_row_event(struct gateway *g, struct store_sandbox *row,
     enum state_event event, const struct cause *why)
 {
 	struct fault f = { 0 };
 
-	wake(g);
+	settle_wake(g);
 	if (move_and_record(g, row, event, why, &f) == 0)
 		return;
 	log_warn(&f, "cannot keep what happened to sandbox '%s'", row->name);
-	try_again(g);
+	settle_again(g);
 }
 
 void
@@ -262,238 +232,10 @@ sandbox_event(struct gateway *g, const char *id, enum state_event event,
 
 	arena_init(&a, ROW_ARENA);
 	if (store_sandbox_by_id(g->store, id, &a, &row, &f) == 0)
-		event_of_row(g, &row, event, why);
+		sandbox_row_event(g, &row, event, why);
 	else if (f.code != FAULT_NOT_FOUND)
 		log_warn(&f, "cannot read sandbox %s", id);
 	arena_release(&a);
-}
-
-void
-sandbox_settle_later(struct gateway *g, const char *id)
-{
-	wake(g);
-	loop_held(g->loop, &g->settle);
-	for (size_t i = 0; i < g->pending_n; i++) {
-		if (strcmp(g->pending[i], id) == 0)
-			return;
-	}
-	if (g->pending_n == GATEWAY_PENDING) {
-		g->pending_all = true;
-		return;
-	}
-	(void)text_copy(g->pending[g->pending_n++], LIMIT_ID + 1, span_str(id));
-}
-
-void
-sandbox_settle_all(struct gateway *g)
-{
-	g->pending_all = true;
-	wake(g);
-	loop_held(g->loop, &g->settle);
-}
-
-/* Files first: a row that is there again after a crash finds them gone. */
-static void
-finish_delete(struct gateway *g, struct store_sandbox *row)
-{
-	struct fault f = { 0 };
-
-	if (trash_put(g, row->id, &f) < 0)
-		log_warn(&f, "cannot remove the files of '%s'", row->name);
-	event_of_row(g, row, EVENT_GONE, NULL);
-}
-
-static void
-settle_without_machine(struct gateway *g, struct store_sandbox *row)
-{
-	static const struct cause lost = {
-		.reason = "machine_lost",
-		.detail = "its machine ended while the gateway was away",
-	};
-
-	switch ((enum state)row->state) {
-	case STATE_STARTING:
-		fleet_launch(g, row);
-		return;
-	case STATE_RUNNING:
-	case STATE_ENDED:
-		event_of_row(g, row, EVENT_GONE, &lost);
-		return;
-	case STATE_STOPPING:
-		event_of_row(g, row, EVENT_GONE, NULL);
-		return;
-	case STATE_DELETING:
-		finish_delete(g, row);
-		return;
-	case STATE_RESERVED:
-	case STATE_STOPPED:
-	case STATE_FAILED:
-	case STATE_OVER:
-	case STATE_REMOVED:
-		return;
-	}
-}
-
-static void
-settle_with_machine(struct gateway *g, const struct store_sandbox *row,
-    struct vm *vm, bool gentle)
-{
-	switch ((enum state)row->state) {
-	case STATE_STARTING:
-		fleet_continue(g, row, vm);
-		return;
-	case STATE_STOPPING:
-		crash_at("after_stop_row");
-		vm_end(vm, true);
-		return;
-	case STATE_DELETING:
-		vm_end(vm, gentle);
-		return;
-	case STATE_RESERVED:
-	case STATE_STOPPED:
-	case STATE_FAILED:
-	case STATE_OVER:
-		vm_end(vm, false);
-		return;
-	case STATE_RUNNING:
-	case STATE_ENDED:
-	case STATE_REMOVED:
-		return;
-	}
-}
-
-static void
-settle(struct gateway *g, struct store_sandbox *row)
-{
-	struct vm *own = NULL;
-	struct vm *vm;
-	bool is_held = false;
-	bool gentle;
-
-	line_settle(g, row->id, (int)row->state);
-	if (row->state == STATE_RESERVED)
-		return; /* its turn may have come just now: the row is old */
-	if (kin_holds(g, row, &gentle))
-		return; /* leaves first; kin_wake() comes back to it */
-	vm = vm_find(g, row->machine);
-	if (vm != NULL && vm->adopted && !vm->known)
-		return; /* its keeper is being asked who it is */
-	/* A machine of an earlier launch holds the disk until it is gone. */
-	for (vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
-		if (strcmp(vm->sandbox_id, row->id) != 0)
-			continue;
-		if (strcmp(vm->id, row->machine) == 0) {
-			own = vm;
-			continue;
-		}
-		/* Gently when its files are wanted again. */
-		vm_end(vm, row->state == STATE_STARTING);
-		is_held = true;
-	}
-	if (is_held)
-		return;
-	if (own != NULL)
-		settle_with_machine(g, row, own, gentle);
-	else
-		settle_without_machine(g, row);
-}
-
-static void
-settle_id(struct gateway *g, const char *id)
-{
-	struct store_sandbox row;
-	struct fault f = { 0 };
-	struct arena a;
-
-	arena_init(&a, ROW_ARENA);
-	if (store_sandbox_by_id(g->store, id, &a, &row, &f) == 0) {
-		settle(g, &row);
-	} else if (f.code == FAULT_NOT_FOUND) {
-		fleet_give_back(g, id);
-		line_settle(g, id, -1);
-		tree_forget(g, id); /* of a root that never was */
-	} else {
-		log_warn(&f, "cannot read sandbox %s", id);
-		try_again(g);
-	}
-	arena_release(&a);
-}
-
-/* Those that are at rest, with nothing that runs for them, are passed over. */
-static int
-note_id(void *owner, struct store_sandbox *row, struct fault *f)
-{
-	struct gateway *g = owner;
-
-	(void)f;
-	if (row->state != STATE_STOPPED && row->state != STATE_FAILED &&
-	    row->state != STATE_OVER)
-		sandbox_settle_later(g, row->id);
-	return 0;
-}
-
-static void
-note_all(struct gateway *g)
-{
-	const struct store_page all = { 0 };
-	struct fault f = { 0 };
-
-	g->pending_all = false;
-	for (struct vm *vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
-		if (vm->sandbox_id[0] != '\0')
-			sandbox_settle_later(g, vm->sandbox_id);
-	}
-	if (store_sandbox_list(g->store, &all, note_id, g, &f) < 0) {
-		log_warn(&f, "cannot list the sandboxes");
-		try_again(g);
-	}
-}
-
-/*
- * A slice of the work a tick: starting a machine takes milliseconds, and all
- * others wait meanwhile. What is left is settled in the next ticks.
- */
-static void
-settle_pending(struct deferred *d)
-{
-	struct gateway *g = CONTAINER_OF(d, struct gateway, settle_now);
-	char id[LIMIT_ID + 1];
-	int64_t until_us = clock_mono_us() + SLICE_US;
-
-	if (g->pending_all && g->pending_n == 0)
-		note_all(g);
-	while (g->committed_n > 0 && clock_mono_us() < until_us) {
-		memcpy(id, g->pending[0], sizeof(id));
-		g->committed_n--;
-		g->pending_n--;
-		memmove(g->pending[0], g->pending[1],
-		    g->pending_n * sizeof(g->pending[0]));
-		settle_id(g, id);
-	}
-	if (g->pending_n > 0 || g->pending_all) {
-		loop_held(g->loop, &g->settle);
-		wake(g);
-	}
-}
-
-/*
- * What is to be settled has been committed: it waited in the held list for a
- * commit behind it. The answers that did too leave first.
- */
-static void
-on_settle(struct deferred *d)
-{
-	struct gateway *g = CONTAINER_OF(d, struct gateway, settle);
-
-	/* else call_commit() has set the timer */
-	if (g->commit_fault.code == FAULT_NONE)
-		loop_after(g->loop, &g->settle_now);
-}
-
-static void
-on_again(struct timer *t)
-{
-	sandbox_settle_all(CONTAINER_OF(t, struct gateway, settle_again));
 }
 
 void
@@ -515,11 +257,11 @@ sandbox_machine_gone(struct gateway *g, const struct vm *vm,
 		return;
 	}
 	if (strcmp(row.machine, vm->id) != 0 || row.state == STATE_DELETING) {
-		sandbox_settle_later(g, row.id); /* it waited for this */
+		settle_later(g, row.id); /* it waited for this */
 	} else if (row.state == STATE_STARTING && fleet_retry(g, &row, vm)) {
 		log_warn(why, "sandbox '%s' is booted cold instead", row.name);
 	} else {
-		event_of_row(g, &row, EVENT_GONE,
+		sandbox_row_event(g, &row, EVENT_GONE,
 		    row.state == STATE_STOPPING ? NULL : &cause);
 	}
 	arena_release(&a);
@@ -554,13 +296,4 @@ sandbox_plan(const struct store_sandbox *row, struct arena *a,
 {
 	memset(out, 0, sizeof(*out));
 	return WIRE_DECODE(nacre_store_v1_Plan, out, row->plan, a, f);
-}
-
-void
-sandbox_init(struct gateway *g)
-{
-	g->settle.run = on_settle;
-	g->settle_now.run = settle_pending;
-	g->wake.run = on_wake;
-	g->settle_again.fire = on_again;
 }

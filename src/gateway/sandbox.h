@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes: rows of the store that events move along the state table, and
- * what must follow from a state once it is durable (settling). The store is
- * the truth; a machine is what happens to be there.
+ * Sandboxes: rows of the store that events move along the state table. The
+ * store is the truth; a machine is what happens to be there.
  */
 #ifndef GATEWAY_SANDBOX_H
 #define GATEWAY_SANDBOX_H
@@ -33,10 +32,9 @@ int sandbox_move(struct gateway *g, struct store_sandbox *row,
  * with a row of the record by the gateway. Faults are logged. */
 void sandbox_event(struct gateway *g, const char *id, enum state_event event,
     const struct cause *why);
-/* Look at it again after this tick's commit. */
-void sandbox_settle_later(struct gateway *g, const char *id);
-/* After a restart, or a commit that failed: look at all. */
-void sandbox_settle_all(struct gateway *g);
+/* The same, of a row that was just read; it is changed with what is kept. */
+void sandbox_row_event(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why);
 /* A machine that was given to a sandbox is gone, and why. */
 void sandbox_machine_gone(struct gateway *g, const struct vm *vm,
     const struct fault *why);
@@ -48,7 +46,5 @@ int sandbox_set_facts(struct store_sandbox *row, struct arena *a,
     const nacre_store_v1_Facts *facts, struct fault *f) MUST_CHECK;
 int sandbox_plan(const struct store_sandbox *row, struct arena *a,
     nacre_store_v1_Plan *out, struct fault *f) MUST_CHECK;
-
-void sandbox_init(struct gateway *g);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gateway/fleet.h"
-#include "gateway/sandbox.h"
+#include "gateway/settle.h"
 #include "gateway/state.h"
 #include "gateway/template.h"
 #include "gateway/vm.h"
@@ -78,7 +78,7 @@ on_done(struct machine_job *j,
 		    t->shape.memory_mib, t->shape.vcpus);
 	}
 	start_next(t->g);
-	sandbox_settle_all(t->g);
+	settle_all(t->g);
 	fleet_changed(t->g);
 }
 

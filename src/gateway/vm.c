@@ -16,6 +16,7 @@
 #include "gateway/fleet.h"
 #include "gateway/sandbox.h"
 #include "gateway/session.h"
+#include "gateway/settle.h"
 #include "gateway/vm_inner.h"
 #include "wire/wire.h"
 
@@ -127,7 +128,7 @@ vm_gone(struct vm *vm)
 	if (vm->sandbox_id[0] != '\0')
 		sandbox_machine_gone(g, vm, &vm->why);
 	else if (vm->adopted)
-		sandbox_settle_all(g);
+		settle_all(g);
 	fleet_changed(g);
 	if (vm->link == NULL)
 		loop_bury(g->loop, vm, vm_free_slot);

@@ -321,7 +321,7 @@ rig_launched(struct rig *r, const char *sandbox)
 
 	for (;;) {
 		g = rig_guest_of(r, sandbox);
-		if (g != NULL && g->is_open)
+		if (g != NULL && g->is_open && !g->has_exited)
 			return g;
 		if (rig_real_ms() > end_ms)
 			fail_msg("no machine for %s", sandbox);

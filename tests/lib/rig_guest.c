@@ -262,14 +262,20 @@ rig_guest_come(struct rig *r, int from)
 	open_link(g, fds[0]);
 }
 
+/* The machine before may be on its way out still. */
 struct rig_guest *
 rig_guest_of(struct rig *r, const char *sandbox)
 {
-	for (size_t i = 0; i < RIG_GUESTS; i++)
-		if (r->guest[i].is_used &&
-		    strcmp(r->guest[i].sandbox, sandbox) == 0)
-			return &r->guest[i];
-	return NULL;
+	struct rig_guest *old = NULL;
+
+	for (struct rig_guest *g = r->guest; g < r->guest + RIG_GUESTS; g++) {
+		if (!g->is_used || strcmp(g->sandbox, sandbox) != 0)
+			continue;
+		if (!g->has_exited)
+			return g;
+		old = g;
+	}
+	return old;
 }
 
 size_t

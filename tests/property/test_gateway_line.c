@@ -347,6 +347,40 @@ a_full_line_of_trees_is_busy(void **state)
 	delete_all();
 }
 
+/* More of them than the gateway looks at in one turn: 256. */
+static void
+the_last_of_many_is_started_again_after_a_kill(void **state)
+{
+	struct rig_answer a;
+	char leads[9][LIMIT_ID + 1];
+	char id[LIMIT_ID + 1];
+	char last[LIMIT_ID + 1];
+	size_t next = 0;
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(leads); i++)
+		new_lead(leads[i]);
+	rig_call_root(&r, &a, "z-last");
+	must(&a, "the last root");
+	rig_ask_get(&r, &a, "z-last");
+	(void)text_copy(last, sizeof(last), span_str(a.id));
+	rig_answer_release(&a);
+	(void)rig_launched(&r, last);
+	for (size_t i = 0; i < NELEM(leads); i++)
+		new_children(leads[i], WAITING);
+	until_there_are(STARTS, "starting");
+	assert_true(count("", "reserved") > 256);
+	rig_kill(&r);
+	rig_lose(rig_guest_of(&r, last));
+	rig_start(&r, NULL);
+	run(last);
+	/* And the others go on. */
+	while (next < 3)
+		if (find_starting(leads[next++], id))
+			run(id);
+	delete_all();
+}
+
 static void
 who_waits_still_waits_after_a_kill(void **state)
 {
@@ -482,6 +516,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_root_has_a_turn_of_its_own),
 		cmocka_unit_test(a_full_line_of_a_tree_is_busy),
 		cmocka_unit_test(a_full_line_of_trees_is_busy),
+		cmocka_unit_test(
+		    the_last_of_many_is_started_again_after_a_kill),
 		cmocka_unit_test(who_waits_still_waits_after_a_kill),
 		cmocka_unit_test(
 		    a_root_whose_program_ended_waits_with_its_machine),
