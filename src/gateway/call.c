@@ -444,6 +444,14 @@ call_end_all(struct gateway *g, const struct fault *f)
 	}
 }
 
+bool
+call_is_pending(void *owner)
+{
+	const struct gateway *g = owner;
+
+	return store_is_dirty(g->store);
+}
+
 void
 call_commit(void *owner)
 {

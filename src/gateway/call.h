@@ -184,7 +184,8 @@ void call_note(struct call *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* End all that run, at the end of the gateway. */
 void call_end_all(struct gateway *g, const struct fault *f);
-/* The tick's commit; for loop_on_commit(). */
+/* The tick's commit, and whether there is one; for loop_on_commit(). */
+bool call_is_pending(void *owner);
 void call_commit(void *owner);
 
 #endif

@@ -310,7 +310,7 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	g->started_ms = clock_wall_ms();
 	measure_guest(g);
 	settle_init(g);
-	loop_on_commit(g->loop, call_commit, g);
+	loop_on_commit(g->loop, call_is_pending, call_commit, g);
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;
 	if (record_open(g, f) < 0 || image_gone_open(g, f) < 0 ||

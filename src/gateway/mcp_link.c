@@ -119,6 +119,7 @@ speak_http2(struct mcp_link *l, int fd)
 		.handlers = &handlers,
 		.events = &link_events,
 		.owner = l,
+		.takes_turns = true,
 	};
 	struct fault f = { 0 };
 

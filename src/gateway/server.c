@@ -233,6 +233,7 @@ speak_http2(struct client *client, int fd)
 		.owner = client,
 		.unread_max = UNREAD,
 		.streams_max = STREAMS,
+		.takes_turns = true,
 	};
 	struct fault f = { 0 };
 

@@ -82,6 +82,7 @@ struct loop {
 	struct queue held;
 	struct queue after;
 	struct queue running;
+	bool (*pending)(void *owner);
 	void (*commit)(void *owner);
 	void *commit_owner;
 

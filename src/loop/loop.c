@@ -318,8 +318,10 @@ loop_longest_us(const struct loop *l)
 }
 
 void
-loop_on_commit(struct loop *l, void (*commit)(void *owner), void *owner)
+loop_on_commit(struct loop *l, bool (*pending)(void *owner),
+    void (*commit)(void *owner), void *owner)
 {
+	l->pending = pending;
 	l->commit = commit;
 	l->commit_owner = owner;
 }

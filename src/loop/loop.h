@@ -117,8 +117,14 @@ void loop_spare(struct loop *l, struct deferred *d);
 void loop_held(struct loop *l, struct deferred *d);
 void loop_after(struct loop *l, struct deferred *d);
 void loop_deferred_drop(struct loop *l, struct deferred *d);
-/* Called once each tick before held answers leave; may be NULL. */
-void loop_on_commit(struct loop *l, void (*commit)(void *owner), void *owner);
+/* commit is called once each tick before held answers leave. pending says that
+ * it has something to do; NULL: never. */
+void loop_on_commit(struct loop *l, bool (*pending)(void *owner),
+    void (*commit)(void *owner), void *owner);
+/* Shall one with more work of the same kind leave it for the next tick? Yes
+ * when the budget is spent, or when no commit is pending: then what was done
+ * already gains nothing by company, and its answers can leave. */
+bool loop_should_yield(const struct loop *l);
 /* Free p by release(p) when the tick ends: never under one's own feet. */
 void loop_bury(struct loop *l, void *p, void (*release)(void *p));
 

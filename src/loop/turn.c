@@ -23,6 +23,13 @@ loop_is_over(const struct loop *l)
 	    clock_mono_us() - l->start_us >= l->budget_us;
 }
 
+bool
+loop_should_yield(const struct loop *l)
+{
+	return loop_is_over(l) || l->pending == NULL ||
+	    !l->pending(l->commit_owner);
+}
+
 void
 loop_turn_take(struct loop *l, struct slot *s)
 {

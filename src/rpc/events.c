@@ -55,6 +55,7 @@ on_end(void *owner, int32_t id)
 
 	if (!it || it->is_ended)
 		return;
+	it->link->has_asked = true;
 	if (it->is_call)
 		call_peer_ended(call_at(it));
 	else

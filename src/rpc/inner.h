@@ -21,6 +21,7 @@
 
 enum {
 	RPC_TICK_BYTES = 256 << 10, /* read or written by one link in a tick */
+	RPC_TURN_BYTES = 1024,      /* read of one that takes turns */
 	RPC_QUEUE = 256 << 10,      /* unsent bytes of a call before BUSY */
 	RPC_KEPT = 64 << 10,        /* memory an empty buffer may keep */
 	RPC_UP_MS = 30000,          /* for TLS and SETTINGS */
@@ -98,6 +99,9 @@ struct rpc_link {
 	size_t unread_max;
 	size_t backlog; /* bytes in all calls' out */
 	bool is_server;
+	bool takes_turns;
+	bool has_asked; /* a request began or ended in what is being read */
+	bool in_body;   /* none did, and there was more */
 	bool is_up;
 	bool is_busy;   /* inside its own reader or writer */
 	bool is_paused; /* reading waits for writing */

@@ -29,6 +29,7 @@ link_new(struct loop *loop, const struct rpc_link_options *o)
 	l->events = o->events;
 	l->owner = o->owner;
 	l->is_server = o->server;
+	l->takes_turns = o->takes_turns;
 	l->ping_ms = o->ping_ms;
 	l->watch.ready = pump_ready;
 	l->watch.fd = -1;

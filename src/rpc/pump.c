@@ -270,15 +270,25 @@ pump_read(struct rpc_link *l)
 	ssize_t end = 1;
 
 	while (!l->is_dead && !l->is_paused && left > 0 && end > 0) {
-		size_t got = read_all(l, bytes, sizeof(bytes), &end);
-		int error = errno;
+		size_t size = l->takes_turns && !l->in_body ? RPC_TURN_BYTES
+							    : sizeof(bytes);
+		size_t got;
+		int error;
+
+		l->has_asked = false;
+		got = read_all(l, bytes, size, &end);
+		error = errno;
 
 		if (got > 0) {
 			size_t n = pump_feed(l, span_of(bytes, got));
 
 			BUG_IF(buf_add(&l->in, bytes + n, got - n, &f) != 0);
 			left -= got < left ? got : left;
-			if (end > 0 && got < sizeof(bytes))
+			l->in_body = got == size && !l->has_asked;
+			if (end > 0 && got < size)
+				break;
+			if (l->takes_turns && l->has_asked &&
+			    loop_should_yield(l->loop))
 				break;
 		}
 		if (end < 0 && (error == EAGAIN || error == EWOULDBLOCK))

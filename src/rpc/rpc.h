@@ -100,6 +100,10 @@ struct rpc_link_options {
 	size_t unread_max;
 	/* Calls and streams that the peer may have open. 0: LIMIT_STREAMS. */
 	uint32_t streams_max;
+	/* Server, over a socket: a few requests a tick, so that the answers of
+	 * the first leave while the peer goes on, and others have their turn;
+	 * more when they share a commit (loop_should_yield). */
+	bool takes_turns;
 };
 
 /* fd becomes the link's (non-blocking, closed at the end), also on -1. */

@@ -151,6 +151,7 @@ server_headers(struct rpc_link *l, int32_t stream, const struct h2_header *hs,
 	bool is_post = span_is(h2_find(hs, n, ":method"), "POST");
 	bool is_call = is_post && is_grpc(h2_find(hs, n, "content-type"));
 
+	l->has_asked = true;
 	if (l->handlers->request && (!is_call || !l->handlers->open)) {
 		stream_request(l, stream, hs, n);
 		return;

@@ -67,7 +67,7 @@ start(void **state)
 	trail_n = 0;
 	trail[0] = '\0';
 	loop = loop_new(&fault);
-	loop_on_commit(loop, commit, NULL);
+	loop_on_commit(loop, NULL, commit, NULL);
 	return 0;
 }
 

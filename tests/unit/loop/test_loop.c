@@ -403,7 +403,7 @@ a_slow_tick_is_told_with_its_part(void **state)
 	char said[512];
 
 	(void)state;
-	loop_on_commit(l, busy_commit, NULL);
+	loop_on_commit(l, NULL, busy_commit, NULL);
 	hear_tick(l, said, sizeof(said));
 	assert_string_equal(said, "");
 	loop_tell_slow(l, 60000000);

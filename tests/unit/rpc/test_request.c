@@ -138,6 +138,21 @@ client_close(struct client *c)
 	loop_free(c->loop);
 }
 
+static bool is_pending;
+
+static bool
+pending(void *owner)
+{
+	(void)owner;
+	return is_pending;
+}
+
+static void
+commit(void *owner)
+{
+	(void)owner;
+}
+
 static int32_t
 ask(struct client *c, const char *method, const char *path, const char *type,
     bool end)
@@ -187,6 +202,49 @@ a_body_comes_and_an_answer_goes(void **state)
 	assert_int_equal(c.error, 0);
 	assert_int_equal(c.peer.closed, 1);
 	assert_int_equal(c.peer.error, 0);
+	client_close(&c);
+}
+
+/* One who asks much is served a few a tick, unless they share a commit; what
+ * is no request is taken as it comes. */
+static void
+many_requests_take_turns(void **state)
+{
+	static char body[30000];
+	struct client c;
+	int32_t id;
+
+	(void)state;
+	memset(body, 'x', sizeof(body) - 1);
+	client_open(&c, true);
+	fd_close(&c.fd);
+	c.peer.options.takes_turns = true;
+	(void)rpc_peer_pair(&c.peer, &c.fd);
+	loop_on_commit(c.loop, pending, commit, NULL);
+	for (int round = 0; round < 2; round++) {
+		unsigned before = c.peer.closed;
+
+		is_pending = round == 1;
+		for (int i = 0; i < 20; i++) {
+			id = POST(&c, "/count", false);
+			put(&c, id, body + sizeof(body) - 200, true);
+		}
+		turn(&c);
+		if (is_pending) {
+			assert_int_equal(c.peer.closed - before, 20);
+		} else {
+			assert_in_range(c.peer.closed - before, 0, 6);
+			turn(&c);
+			assert_in_range(c.peer.closed - before, 1, 12);
+		}
+		UNTIL(&c, c.peer.closed - before == 20);
+	}
+	is_pending = false;
+	id = POST(&c, "/count", false);
+	put(&c, id, body, true);
+	for (int i = 0; i < 4; i++)
+		turn(&c);
+	assert_string_equal(c.text, "29999");
 	client_close(&c);
 }
 
@@ -368,6 +426,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_body_comes_and_an_answer_goes),
+		cmocka_unit_test(many_requests_take_turns),
 		cmocka_unit_test(an_answer_may_be_a_head_alone),
 		cmocka_unit_test(an_answer_may_begin_before_the_body_ends),
 		cmocka_unit_test(
