@@ -420,21 +420,32 @@ attach_consume(struct attach *a, size_t n)
 		rpc_consume(a->call, n);
 }
 
+static void
+leave(struct attach *a, const struct fault *f)
+{
+	if (a->state == ATTACH_GONE)
+		return;
+	a->state = ATTACH_GONE;
+	unlink_attach(a);
+	if (a->call == NULL)
+		loop_bury(a->g->loop, a, free_attach);
+	else
+		rpc_finish(a->call, f, span_of(NULL, 0));
+}
+
 void
 attach_cancel(struct attach *a)
 {
 	struct fault f = { 0 };
 
-	if (a->state == ATTACH_GONE)
-		return;
-	a->state = ATTACH_GONE;
-	unlink_attach(a);
-	if (a->call == NULL) {
-		loop_bury(a->g->loop, a, free_attach);
-		return;
-	}
 	fault_set(&f, FAULT_CANCELLED, "the client has left");
-	rpc_finish(a->call, &f, span_of(NULL, 0));
+	leave(a, &f);
+}
+
+void
+attach_finish(struct attach *a)
+{
+	leave(a, NULL);
 }
 
 void

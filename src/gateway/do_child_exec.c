@@ -140,6 +140,9 @@ end(struct tool_exec *x, const struct fault *f)
 	struct call *c = x->call;
 
 	x->is_done = true;
+	if (x->attach != NULL)
+		attach_finish(x->attach);
+	x->attach = NULL;
 	buf_release(&x->out);
 	buf_release(&x->err);
 	if (c != NULL)

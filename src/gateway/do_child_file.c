@@ -77,6 +77,9 @@ end(struct child_file *x, const struct fault *f)
 	struct call *c = x->call;
 
 	x->is_done = true;
+	if (x->attach != NULL)
+		attach_finish(x->attach);
+	x->attach = NULL;
 	buf_release(&x->data);
 	if (c != NULL)
 		call_finish(c, f);
@@ -156,7 +159,6 @@ take_done(struct child_file *x, const nacre_session_v1_Done *d)
 	struct fault f = { 0 };
 	enum fault_code code;
 
-	x->attach = NULL;
 	if (d->code == NULL || *d->code == '\0') {
 		reply(x);
 		return;

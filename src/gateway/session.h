@@ -46,6 +46,9 @@ struct rpc_call *attach_call(const struct attach *a);
 void attach_consume(struct attach *a, size_t n);
 /* The supervisor kills what it ran; closed is not called any more. */
 void attach_cancel(struct attach *a);
+/* The owner has all that it wanted: it is told no more, whatever the guest and
+ * the queue of the stream still do. */
+void attach_finish(struct attach *a);
 /* A session was accepted: ask for what waited (attach.c, for session.c). */
 void attach_session_ready(struct vm *vm);
 /* The session is gone: those that were asked for by it will not come. */

@@ -152,6 +152,14 @@ inlet_close(struct run *r)
 }
 
 static void
+inlet_give_back(struct run *r)
+{
+	if (r->in_owed && r->call)
+		rpc_consume(r->call, r->in_owed);
+	r->in_owed = 0;
+}
+
+static void
 inlet_write(struct run *r)
 {
 	struct fault f = { 0 };
@@ -173,9 +181,7 @@ inlet_write(struct run *r)
 		buf_clear(&r->in_held);
 	if (r->in_held.len == 0) {
 		loop_unwatch(&r->in);
-		if (r->in_owed && r->call)
-			rpc_consume(r->call, r->in_owed);
-		r->in_owed = 0;
+		inlet_give_back(r);
 		if (r->in_ends && r->in_fd >= 0)
 			inlet_close(r);
 	} else if (r->in_fd >= 0 && !r->is_tty && !loop_is_watched(&r->in) &&
@@ -202,6 +208,8 @@ run_input(struct run *r, struct span s, size_t owed)
 {
 	struct fault f = { 0 };
 
+	if (r->is_done)
+		s.len = 0;
 	if (s.len && !r->in_ends && buf_add(&r->in_held, s.ptr, s.len, &f) != 0)
 		log_warn(&f, "input of '%s' is lost", r->id);
 	r->in_owed += owed;
@@ -210,7 +218,9 @@ run_input(struct run *r, struct span s, size_t owed)
 		(void)fcntl(r->in_fd, F_SETPIPE_SZ, PIPE_BYTES);
 	}
 	/* With what else comes in this tick. */
-	if (r->is_started)
+	if (r->is_done)
+		inlet_give_back(r);
+	else if (r->is_started)
 		loop_later(r->sv->loop, &r->in_turn);
 }
 
@@ -267,7 +277,10 @@ settle(struct run *r)
 	loop_timer_clear(&r->drain);
 	for (size_t i = 0; i < NELEM(r->out); i++)
 		outlet_close(&r->out[i]);
+	/* What it did not take nobody will: the sender must not wait. */
 	inlet_close(r);
+	buf_clear(&r->in_held);
+	inlet_give_back(r);
 	r->is_done = true;
 	r->ended(r);
 }

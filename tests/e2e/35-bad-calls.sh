@@ -65,3 +65,15 @@ nacre sandbox exec lead -- yes 2>/dev/null | head -c 1000000 | wc -c >flood
 is "$(cat flood)" 1000000 "an output flood ends with its reader"
 run nacre sandbox exec lead -- echo well
 is "$out" well "and nothing is worse for it"
+
+# --- more input than the stream holds, for a program that does not come to take
+# it: the answer is the end of it, and nothing stays behind.
+large_exec() { python3 "$top/tests/lib/large_exec.py" "$NACRE_STATE/gateway.sock" lead/box "$@"; }
+for ((i = 0; i < 70; i++)); do large_exec /no/such/program; done | sort | uniq -c >large
+is "$(sed 's/ *//' large)" "70 127" "70 execs of no program, each with more input than its stream holds"
+is "$(large_exec sh -c 'exec <&-; sleep 1; exit 3')" 3 "and one whose program closes its input"
+is "$(large_exec sh -c 'exit $(($(wc -c) / 10000))')" 50 "another takes it all"
+run timeout 60 nacre sandbox delete lead/box
+is "$code" 0 "the tool goes"
+run nacre sandbox exec lead -- echo well
+is "$out" well "and the gateway is well"
