@@ -88,6 +88,7 @@ struct rpc_link {
 	const struct rpc_link_events *events;
 	void *owner;
 	struct deferred pump;
+	struct deferred resume;
 	struct deferred end;
 	struct timer up_timer;
 	struct timer ping_timer;
@@ -132,6 +133,7 @@ struct item *item_of(struct rpc_link *l, int32_t stream);
 /* pump.c */
 void pump_ready(struct watch *w, unsigned events);
 void pump_later(struct deferred *d);
+void pump_resume(struct deferred *d);
 void pump_write(struct rpc_link *l);
 /* Bytes from the transport through TLS into HTTP/2; how many were taken. */
 size_t pump_feed(struct rpc_link *l, struct span bytes);

@@ -34,6 +34,7 @@ link_new(struct loop *loop, const struct rpc_link_options *o)
 	l->watch.ready = pump_ready;
 	l->watch.fd = -1;
 	l->pump.run = pump_later;
+	l->resume.run = pump_resume;
 	l->end.run = end_later;
 	l->up_timer.fire = up_late;
 	l->ping_timer.fire = ping;
@@ -61,6 +62,7 @@ link_free(void *p)
 	loop_timer_clear(&l->up_timer);
 	loop_timer_clear(&l->ping_timer);
 	loop_deferred_drop(l->loop, &l->pump);
+	loop_deferred_drop(l->loop, &l->resume);
 	loop_deferred_drop(l->loop, &l->end);
 	loop_unwatch(&l->watch);
 	fd_close(&l->fd);

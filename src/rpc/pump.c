@@ -105,7 +105,17 @@ go_on_reading(struct rpc_link *l)
 		buf_eat(&l->in, n);
 		link_wake(l);
 	}
+	/* Not here: the owner may be in the middle of feeding. */
 	if (!l->is_dead && !l->is_paused && l->fd < 0 && l->bytes.resume)
+		loop_later(l->loop, &l->resume);
+}
+
+void
+pump_resume(struct deferred *d)
+{
+	struct rpc_link *l = CONTAINER_OF(d, struct rpc_link, resume);
+
+	if (!l->is_dead && !l->is_paused)
 		l->bytes.resume(l->bytes.owner);
 }
 

@@ -30,6 +30,22 @@ struct tls_trust {
 };
 void tls_trust_init(struct tls_trust *t, const uint8_t pin[TLS_PIN]);
 
+struct tls {
+	br_ssl_engine_context *engine; /* the one inside of end */
+	union {
+		br_ssl_client_context client;
+		br_ssl_server_context server;
+	} end;
+	const char *protocols[1];
+	struct tls_trust trust;    /* client */
+	br_x509_certificate chain; /* server: on cert */
+	br_ec_private_key secret;  /* server: on scalar */
+	uint8_t cert[TLS_CERT_MAX];
+	uint8_t scalar[TLS_SCALAR];
+	uint8_t in[BR_SSL_BUFSIZE_INPUT];
+	uint8_t out[BR_SSL_BUFSIZE_OUTPUT];
+};
+
 /* The key as BearSSL wants it: writable, so it lies in copy. Wipe copy. */
 br_ec_private_key tls_private(const struct tls_key *k,
     uint8_t copy[TLS_SCALAR]);

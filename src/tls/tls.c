@@ -11,22 +11,6 @@
 #include "base/base.h"
 #include "tls/inner.h"
 
-struct tls {
-	br_ssl_engine_context *engine; /* the one inside of end */
-	union {
-		br_ssl_client_context client;
-		br_ssl_server_context server;
-	} end;
-	const char *protocols[1];
-	struct tls_trust trust;    /* client */
-	br_x509_certificate chain; /* server: on cert */
-	br_ec_private_key secret;  /* server: on scalar */
-	uint8_t cert[TLS_CERT_MAX];
-	uint8_t scalar[TLS_SCALAR];
-	uint8_t in[BR_SSL_BUFSIZE_INPUT];
-	uint8_t out[BR_SSL_BUFSIZE_OUTPUT];
-};
-
 /*
  * Does QEMU translate the instructions? It says so in the leaf of hypervisors.
  * There plain C is the fastest: 104 MB/s of ChaCha20 and Poly1305, where SSE2
@@ -204,6 +188,17 @@ has_failed(const struct tls *t)
 	    br_ssl_engine_last_error(t->engine) != BR_ERR_OK;
 }
 
+/*
+ * BearSSL answers each handshake message with an alert (no_renegotiation), and
+ * takes no byte more while one of them waits for room that the alert before it
+ * took: with nothing to send and nothing to read it never will.
+ */
+static bool
+is_stuck(struct tls *t)
+{
+	return tls_is_ready(t) && tls_plain(t).len == 0 && tls_wire(t).len == 0;
+}
+
 int
 tls_feed(struct tls *t, struct span wire, size_t *taken, struct fault *f)
 {
@@ -212,6 +207,9 @@ tls_feed(struct tls *t, struct span wire, size_t *taken, struct fault *f)
 		size_t n;
 		uint8_t *to = br_ssl_engine_recvrec_buf(t->engine, &n);
 
+		if (!to && is_stuck(t))
+			return fault_set(f, FAULT_PROTOCOL,
+			    "tls: a handshake is begun again");
 		if (!to)
 			break;
 		if (n > wire.len - *taken)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../lib/rpc_peer.h"
+#include "../../lib/tls_peer.h"
 #include "../../lib/unit.h"
 #include "base/base.h"
 #include "rpc/rpc.h"
@@ -447,6 +448,120 @@ an_inner_link_is_lost_with_its_stream(void **state)
 	close_side(&s);
 }
 
+/* --- bytes that are carried by hand */
+
+struct hand {
+	struct rpc_link *link; /* a server's */
+	struct buf in;         /* for it */
+	struct buf out;
+	unsigned depth;
+	struct side *side;
+};
+
+static size_t
+hand_write(void *owner, struct span b)
+{
+	struct hand *h = owner;
+	struct fault f = { 0 };
+
+	assert_int_equal(buf_add(&h->out, b.ptr, b.len, &f), 0);
+	return b.len;
+}
+
+/* As the gateway's sessions do; never inside of itself. */
+static void
+hand_feed(void *owner)
+{
+	struct hand *h = owner;
+
+	assert_int_equal(h->depth++, 0);
+	while (!h->side->is_down && h->in.len > 0) {
+		size_t n = rpc_link_feed(h->link, buf_span(&h->in));
+
+		if (n == 0)
+			break;
+		buf_eat(&h->in, n);
+	}
+	h->depth--;
+}
+
+static void
+hand_close(void *owner)
+{
+	(void)owner;
+}
+
+static void
+hand_say(struct hand *h, struct span b)
+{
+	struct fault f = { 0 };
+
+	assert_int_equal(buf_add(&h->in, b.ptr, b.len, &f), 0);
+	hand_feed(h);
+}
+
+/* What TLS has to say, both ways. */
+static void
+hand_turn(struct hand *h, struct tls *t)
+{
+	struct fault f = { 0 };
+	struct span wire = tls_wire(t);
+	size_t taken = 0;
+
+	if (wire.len > 0) {
+		hand_say(h, wire);
+		tls_wire_sent(t, wire.len);
+	}
+	turn(h->side);
+	assert_int_equal(tls_feed(t, buf_span(&h->out), &taken, &f), 0);
+	buf_eat(&h->out, taken);
+	tls_plain_used(t, tls_plain(t).len);
+}
+
+static void
+a_handshake_that_begins_again_ends_the_link(void **state)
+{
+	uint8_t bytes[3 * TLS_PEER_RECORD + 1];
+	struct side s;
+	struct hand h = { .side = &s };
+	struct tls *t = tls_end(false, key.pin);
+	const struct rpc_bytes carried = { hand_write, hand_feed, hand_close,
+		&h };
+	struct rpc_link_options o = { .server = true,
+		.events = &link_events,
+		.owner = &s,
+		.tls = tls_end(true, NULL) };
+	struct fault f = { 0 };
+	size_t n = 0;
+
+	(void)state;
+	memset(&s, 0, sizeof(s));
+	s.loop = loop_new(&f);
+	rpc_peer_init(&s.peer, s.loop);
+	o.handlers = &s.peer.handlers;
+	buf_init(&h.in, 1 << 20);
+	buf_init(&h.out, 1 << 20);
+	h.link = rpc_link_open_bytes(s.loop, &carried, &o, &f);
+	assert_non_null(h.link);
+	for (int i = 0; i < 100 && !tls_is_ready(t); i++)
+		hand_turn(&h, t);
+	for (int i = 0; i < 3; i++)
+		hand_turn(&h, t);
+	for (int i = 0; i < 3; i++)
+		n += tls_peer_hello(t, bytes + n);
+	bytes[n++] = 22;
+	hand_say(&h, span_of(bytes, n));
+	for (int i = 0; i < 10 && !s.is_down; i++)
+		turn(&s);
+	assert_true(s.is_down);
+	assert_int_equal(s.down.code, FAULT_PROTOCOL);
+	turn(&s);
+	buf_release(&h.in);
+	buf_release(&h.out);
+	tls_free(t);
+	loop_free(s.loop);
+}
+
 int
 main(void)
 {
@@ -459,6 +574,7 @@ main(void)
 		cmocka_unit_test(a_reset_stream_is_closed_later),
 		cmocka_unit_test(a_link_with_tls_runs_inside_a_stream),
 		cmocka_unit_test(an_inner_link_is_lost_with_its_stream),
+		cmocka_unit_test(a_handshake_that_begins_again_ends_the_link),
 	};
 	uint8_t random[TLS_ENTROPY];
 	struct fault f = { 0 };

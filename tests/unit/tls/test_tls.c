@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/tls_peer.h"
 #include "../../lib/unit.h"
 #include "base/base.h"
 #include "tls/tls.h"
@@ -297,6 +298,30 @@ garbage_is_refused_by_either_end(void **state)
 	assert_int_equal(f.code, FAULT_PROTOCOL);
 }
 
+/* They are answered with alerts, and then no byte more is taken: an end that
+ * only waited would never hear of it. */
+static void
+a_handshake_that_begins_again_is_refused(void **state)
+{
+	struct pair *p = *state;
+	uint8_t bytes[4 * TLS_PEER_RECORD];
+	struct span rest = { bytes, 0 };
+	struct fault f = { 0 };
+	size_t taken;
+	int rc = 0;
+
+	pump(p);
+	for (int i = 0; i < 4; i++)
+		rest.len += tls_peer_hello(p->client, bytes + rest.len);
+	for (int i = 0; i < 10 && rc == 0; i++) {
+		rc = tls_feed(p->server, rest, &taken, &f);
+		rest = span_from(rest, taken);
+		tls_wire_sent(p->server, tls_wire(p->server).len);
+	}
+	assert_int_equal(rc, -1);
+	assert_int_equal(f.code, FAULT_PROTOCOL);
+}
+
 int
 main(void)
 {
@@ -312,6 +337,7 @@ main(void)
 		CASE(an_end_of_bytes_is_no_close),
 		CASE(a_changed_byte_is_noticed),
 		CASE(garbage_is_refused_by_either_end),
+		CASE(a_handshake_that_begins_again_is_refused),
 	};
 #undef CASE
 
