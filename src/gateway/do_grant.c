@@ -16,6 +16,7 @@
 enum {
 	LIST_DEFAULT = 100,
 	LIST_MOST = 200,
+	ROW_ARENA = 4 << 20, /* the largest row */
 };
 
 /* Both messages have one form of limits. */
@@ -159,10 +160,15 @@ move(struct call *c, const char *id, enum state_event event,
 {
 	struct store_sandbox row;
 	enum state_verdict verdict;
+	struct arena a; /* there may be many, and large ones */
+	int rc;
 
-	if (store_sandbox_by_id(c->g->store, id, &c->arena, &row, f) < 0)
-		return -1;
-	return sandbox_move(c->g, &row, event, why, &verdict, f);
+	arena_init(&a, ROW_ARENA);
+	rc = store_sandbox_by_id(c->g->store, id, &a, &row, f);
+	if (rc == 0)
+		rc = sandbox_move(c->g, &row, event, why, &verdict, f);
+	arena_release(&a);
+	return rc;
 }
 
 /* Whoever waits for a start leaves; all that run go on, unless they are to

@@ -246,8 +246,8 @@ lost_input(struct rpc_link *l, ssize_t got)
 
 /*
  * A read of a port gives one page at most: they are taken until there is no
- * more. What a socket gave short was all. *end: how the last read ended, 1
- * when it did not.
+ * more. What a socket gave short was all. *end: 0 or -1 (errno) when nothing
+ * will come any more.
  */
 static size_t
 read_all(struct rpc_link *l, uint8_t *to, size_t size, ssize_t *end)
@@ -261,7 +261,9 @@ read_all(struct rpc_link *l, uint8_t *to, size_t size, ssize_t *end)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
-			*end = got;
+			if (got == 0 ||
+			    (errno != EAGAIN && errno != EWOULDBLOCK))
+				*end = got;
 			break;
 		}
 		n += (size_t)got;
@@ -271,38 +273,44 @@ read_all(struct rpc_link *l, uint8_t *to, size_t size, ssize_t *end)
 	return n;
 }
 
+static size_t
+read_most(const struct rpc_link *l)
+{
+	return l->takes_turns && !l->in_body ? RPC_TURN_BYTES : LIMIT_WRITE;
+}
+
+/* Is that all for now? */
+static bool
+is_enough(struct rpc_link *l, size_t got)
+{
+	bool is_short = got < read_most(l);
+
+	l->in_body = !is_short && !l->has_asked;
+	return is_short ||
+	    (l->takes_turns && l->has_asked && loop_should_yield(l->loop));
+}
+
 static void
 pump_read(struct rpc_link *l)
 {
 	struct fault f = { 0 };
 	NOT_ZEROED uint8_t bytes[LIMIT_WRITE];
 	size_t left = RPC_TICK_BYTES;
-	ssize_t end = 1;
+	bool is_over = false;
 
-	while (!l->is_dead && !l->is_paused && left > 0 && end > 0) {
-		size_t size = l->takes_turns && !l->in_body ? RPC_TURN_BYTES
-							    : sizeof(bytes);
-		size_t got;
-		int error;
+	while (!l->is_dead && !l->is_paused && left > 0 && !is_over) {
+		ssize_t end;
+		size_t got = read_all(l, bytes, read_most(l), &end);
+		int error = errno;
 
 		l->has_asked = false;
-		got = read_all(l, bytes, size, &end);
-		error = errno;
-
 		if (got > 0) {
 			size_t n = pump_feed(l, span_of(bytes, got));
 
 			BUG_IF(buf_add(&l->in, bytes + n, got - n, &f) != 0);
 			left -= got < left ? got : left;
-			l->in_body = got == size && !l->has_asked;
-			if (end > 0 && got < size)
-				break;
-			if (l->takes_turns && l->has_asked &&
-			    loop_should_yield(l->loop))
-				break;
 		}
-		if (end < 0 && (error == EAGAIN || error == EWOULDBLOCK))
-			break;
+		is_over = end <= 0 || is_enough(l, got);
 		errno = error;
 		if (end <= 0 && !l->is_dead)
 			lost_input(l, end);

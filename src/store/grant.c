@@ -82,7 +82,7 @@ store_grant_newest(struct store *s, const char *root, struct arena *a,
 	got = store_step(s, q, "find a grant", f);
 	if (got > 0) {
 		read_row(q, row);
-		row->programs = arena_dup(a, row->programs);
+		got = store_own(&row->programs, a, f) < 0 ? -1 : 1;
 	}
 	store_end(q);
 	if (got == 0)

@@ -40,5 +40,7 @@ void store_bind_int(sqlite3_stmt *q, int at, int64_t n);
 void store_text(sqlite3_stmt *q, int at, char *out, size_t size);
 const char *store_text_borrow(sqlite3_stmt *q, int at);
 struct span store_blob_borrow(sqlite3_stmt *q, int at);
+/* A row's borrowed bytes, into the arena. LIMIT: it is too small. */
+int store_own(struct span *s, struct arena *a, struct fault *f) MUST_CHECK;
 
 #endif

@@ -117,6 +117,8 @@ take(struct store *s, sqlite3_stmt *q, struct arena *a,
 	if (got > 0) {
 		read_row(q, row);
 		row->program = arena_str(a, span_str(row->program));
+		if (row->program == NULL)
+			got = fault_set(f, FAULT_LIMIT, "a row has no room");
 	}
 	store_end(q);
 	if (got == 0)

@@ -120,10 +120,11 @@ find(struct store *s, sqlite3_stmt *q, const char *key, struct arena *a,
 	got = store_step(s, q, "find a sandbox", f);
 	if (got > 0) {
 		read_row(q, row);
-		row->labels = arena_dup(a, row->labels);
-		row->object = arena_dup(a, row->object);
-		row->plan = arena_dup(a, row->plan);
-		row->facts = arena_dup(a, row->facts);
+		if (store_own(&row->labels, a, f) < 0 ||
+		    store_own(&row->object, a, f) < 0 ||
+		    store_own(&row->plan, a, f) < 0 ||
+		    store_own(&row->facts, a, f) < 0)
+			got = -1;
 	}
 	store_end(q);
 	return got;

@@ -372,6 +372,18 @@ store_blob_borrow(sqlite3_stmt *q, int at)
 }
 
 int
+store_own(struct span *s, struct arena *a, struct fault *f)
+{
+	struct span own = arena_dup(a, *s);
+
+	if (own.len != s->len)
+		return fault_set(f, FAULT_LIMIT,
+		    "a row of %zu bytes has no room", s->len);
+	*s = own;
+	return 0;
+}
+
+int
 store_setting_put(struct store *s, const char *key, struct span value,
     struct fault *f)
 {
@@ -393,8 +405,10 @@ store_setting_get(struct store *s, const char *key, struct arena *a,
 
 	store_bind_text(q, 1, key);
 	got = store_step(s, q, "read a setting", f);
-	if (got > 0)
-		*value = arena_dup(a, store_blob_borrow(q, 0));
+	if (got > 0) {
+		*value = store_blob_borrow(q, 0);
+		got = store_own(value, a, f) < 0 ? -1 : 1;
+	}
 	store_end(q);
 	if (got == 0)
 		return fault_set(f, FAULT_NOT_FOUND, "no setting '%s'", key);

@@ -229,6 +229,37 @@ an_image_in_use_is_known(void **state)
 	store_close(s);
 }
 
+/* A row without its blobs would be written back so. */
+static void
+a_row_that_finds_no_room_is_a_fault(void **state)
+{
+	static uint8_t large[4000];
+	struct store *s = open_store();
+	struct store_sandbox row = row_of("one", 5);
+	struct store_sandbox got;
+	struct span value;
+	struct arena small;
+
+	(void)state;
+	row.plan = span_of(large, sizeof(large));
+	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+	assert_int_equal(store_setting_put(s, "k", row.plan, &fault), 0);
+	for (size_t room = 16; room < sizeof(large); room *= 2) {
+		arena_init(&small, room);
+		assert_int_equal(
+		    store_sandbox_by_id(s, row.id, &small, &got, &fault), -1);
+		assert_int_equal(fault.code, FAULT_LIMIT);
+		assert_int_equal(
+		    store_setting_get(s, "k", &small, &value, &fault), -1);
+		assert_int_equal(fault.code, FAULT_LIMIT);
+		arena_release(&small);
+	}
+	assert_int_equal(store_sandbox_by_id(s, row.id, &arena, &got, &fault),
+	    0);
+	assert_int_equal(got.plan.len, sizeof(large));
+	store_close(s);
+}
+
 static void
 settings_are_replaced(void **state)
 {
@@ -530,6 +561,8 @@ main(void)
 		    tear_down),
 		cmocka_unit_test_setup_teardown(an_image_in_use_is_known,
 		    set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_row_that_finds_no_room_is_a_fault, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(settings_are_replaced, set_up,
 		    tear_down),
 		cmocka_unit_test_setup_teardown(a_second_process_is_kept_out,
