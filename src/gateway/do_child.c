@@ -185,8 +185,6 @@ child_judged(struct call *c, struct fault *f)
 	struct grant_generations now;
 	struct grant_refusal r;
 
-	grant_worth_spend(&k->parent.tree.memory->worth,
-	    k->judgement.proof.steps, clock_mono_ms());
 	if (which_again(c, &k->parent, f) < 0 || generations(c, k, &now, f) < 0)
 		return -1;
 	if (grant_is_same(&now, &k->judged))
@@ -214,17 +212,14 @@ complete(struct call *c, struct child_create *k, struct fault *f)
 static int
 begin_judging(struct call *c, struct child_create *k, struct fault *f)
 {
-	struct grant_refusal r;
-
-	if (grant_may_prove(&k->parent.tree.memory->worth, clock_mono_ms(),
-		&r) < 0)
-		return refuse(c, &r, f);
 	if (complete(c, k, f) < 0 || generations(c, k, &k->judged, f) < 0)
 		return -1;
 	k->judgement.child = &k->policy;
 	k->judgement.parent = &k->above.policy;
 	k->judgement.scene = &k->scene;
 	k->judgement.then = child_judged;
+	(void)text_copy(k->judgement.tree, LIMIT_ID + 1,
+	    span_str(k->parent.tree.row[0].id));
 	return judge(c, &k->judgement, f);
 }
 

@@ -4,6 +4,8 @@
 
 #include "gateway/judge.h"
 #include "gateway/refusal.h"
+#include "gateway/refuse.h"
+#include "gateway/tree.h"
 
 enum {
 	TRIES = 3,
@@ -231,7 +233,12 @@ static int
 judged(struct call *c, struct fault *f)
 {
 	struct judgement *j = judge_of(c);
+	/* Its root may be gone by now. */
+	struct grant_worth *worth = tree_worth(c->g, j->tree);
 	uint64_t now = 0;
+
+	if (worth != NULL)
+		grant_worth_spend(worth, j->proof.steps, clock_mono_ms());
 
 	if (maximum_generation(c->g, &now, f) < 0)
 		return -1;
@@ -245,18 +252,28 @@ judged(struct call *c, struct fault *f)
 	    "the maximum changes faster than it can be judged");
 }
 
-/* An agent's tree, as one; a user by itself. */
+/* Empty: none. */
 static void
-name_asker(struct call *c, char asker[PROOF_ASKER])
+name_tree(struct call *c, char tree[LIMIT_ID + 1])
 {
 	struct store_lineage l;
 	struct fault ignored = { 0 };
 
-	(void)text_copy(asker, PROOF_ASKER, span_str(c->caller.text));
 	if ((c->caller.who & CALL_SANDBOX) &&
 	    store_lineage_by_id(c->g->store, c->caller.sandbox_id, &c->arena,
 		&l, &ignored) == 0)
-		(void)text_copy(asker, PROOF_ASKER, span_str(l.root));
+		(void)text_copy(tree, LIMIT_ID + 1, span_str(l.root));
+}
+
+/* An agent's tree, as one; a user by itself. */
+static void
+name_asker(struct call *c, char asker[PROOF_ASKER])
+{
+	char tree[LIMIT_ID + 1] = "";
+
+	name_tree(c, tree);
+	(void)text_copy(asker, PROOF_ASKER,
+	    span_str(*tree == '\0' ? c->caller.text : tree));
 }
 
 static int
@@ -307,6 +324,14 @@ start(struct call *c, struct judgement *j, struct fault *f)
 int
 judge(struct call *c, struct judgement *j, struct fault *f)
 {
+	struct grant_worth *worth;
+	struct grant_refusal r;
+
 	j->tries = 0;
+	if (*j->tree == '\0')
+		name_tree(c, j->tree);
+	worth = tree_worth(c->g, j->tree);
+	if (worth != NULL && grant_may_prove(worth, clock_mono_ms(), &r) < 0)
+		return refuse(c, &r, f);
 	return start(c, j, f);
 }

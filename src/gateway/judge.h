@@ -17,7 +17,10 @@ struct judgement {
 	const struct policy *child;  /* completed */
 	const struct policy *parent; /* in effect above it; NULL: a root */
 	struct scene *scene;         /* NULL: no image is known */
-	bool reports;                /* a verdict is an answer, no refusal */
+	/* The root of the tree whose time for proofs this takes, whatever the
+	 * verdict; empty: that of the agent who calls, if one does. */
+	char tree[LIMIT_ID + 1];
+	bool reports; /* a verdict is an answer, no refusal */
 	/* The call goes on with this, when it is within. */
 	int (*then)(struct call *c, struct fault *f);
 	/* out */

@@ -50,12 +50,20 @@ tree_life(enum state s)
 }
 
 static struct tree_memory *
-memory_of(struct gateway *g, const char *root)
+find_memory(struct gateway *g, const char *root)
 {
 	struct tree_memory *m = g->trees;
 
 	while (m != NULL && strcmp(m->root, root) != 0)
 		m = m->next;
+	return m;
+}
+
+static struct tree_memory *
+memory_of(struct gateway *g, const char *root)
+{
+	struct tree_memory *m = find_memory(g, root);
+
 	if (m != NULL)
 		return m;
 	m = must_alloc(sizeof(*m));
@@ -73,6 +81,14 @@ uint64_t
 tree_number(struct gateway *g, const char *root)
 {
 	return memory_of(g, root)->number;
+}
+
+struct grant_worth *
+tree_worth(struct gateway *g, const char *root)
+{
+	struct tree_memory *m = find_memory(g, root);
+
+	return m == NULL ? NULL : &m->worth;
 }
 
 /* --- rows */

@@ -43,6 +43,8 @@ struct tree {
 struct grant_now tree_now(void);
 /* In the line of starts; never 0. */
 uint64_t tree_number(struct gateway *g, const char *root);
+/* Its time for proofs; NULL: it has none to spend, for nobody asked yet. */
+struct grant_worth *tree_worth(struct gateway *g, const char *root);
 /* All of it in a. NOT_FOUND when the root is gone. */
 int tree_read(struct gateway *g, const char *root, struct arena *a,
     struct tree *t, struct fault *f) MUST_CHECK;
