@@ -180,17 +180,13 @@ check_room(struct call *c, const struct store_sandbox *row, struct fault *f)
 {
 	const struct resources r = { row->cpus, row->memory_mib };
 	struct store_sandbox there;
-	uint32_t n = 0;
 
 	if (fleet_check_memory(c->g, &r, f) < 0) {
 		c->hint = "stop a sandbox, or ask for less memory";
 		return -1;
 	}
-	if (store_sandbox_total(c->g->store, &n, f) < 0)
+	if (sandbox_may_add(c->g, f) < 0)
 		return -1;
-	if (n >= GATEWAY_SANDBOXES)
-		return fault_set(f, FAULT_LIMIT, "there are %u sandboxes",
-		    (unsigned)n);
 	if (store_sandbox_by_name(c->g->store, row->name, &c->arena, &there,
 		f) == 0) {
 		c->hint = "choose another name, or delete that one first";

@@ -373,10 +373,13 @@ fleet_adopted(struct gateway *g, struct vm *vm)
 	if (vm->known && vm->sandbox_id[0] != '\0' &&
 	    store_sandbox_by_id(g->store, vm->sandbox_id, &a, &row, &f) == 0) {
 		vm->shape = shape_of(&row);
+		if (row.state == STATE_STARTING)
+			vm_expect(vm);
 		log_info("took over keeper %d of sandbox '%s'", (int)vm->pid,
 		    row.name);
 		settle_later(g, row.id);
-	} else if (vm->known) {
+	} else if (vm->known &&
+	    (f.code == FAULT_NONE || f.code == FAULT_NOT_FOUND)) {
 		log_info("keeper %d belongs to nobody: it ends", (int)vm->pid);
 		vm_end(vm, false);
 	} else {

@@ -329,8 +329,10 @@ kin_holds(struct gateway *g, const struct store_sandbox *row, bool *gentle)
 			holds = !is_turn(&t, node, top, &a);
 	}
 	arena_release(&a);
-	if (f.code != FAULT_NONE)
+	if (f.code != FAULT_NONE) {
 		log_warn(&f, "cannot look at the tree of '%s'", row->name);
+		settle_again(g);
+	}
 	return holds;
 }
 
@@ -348,6 +350,10 @@ kin_wake(struct gateway *g, const struct store_sandbox *row)
 		for (uint32_t i = 0; i < t.t.n; i++)
 			if (t.row[i].cascade[0] != '\0')
 				settle_later(g, t.row[i].id);
+	}
+	if (f.code != FAULT_NONE && f.code != FAULT_NOT_FOUND) {
+		log_warn(&f, "cannot look at the tree of '%s'", row->name);
+		settle_again(g);
 	}
 	arena_release(&a);
 }

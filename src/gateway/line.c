@@ -205,6 +205,14 @@ line_settle(struct gateway *g, const char *id, int state)
 	pump(g);
 }
 
+void
+line_look(struct gateway *g)
+{
+	for (const struct place *p = line_of(g)->places; p != NULL; p = p->next)
+		if (p->has_turn)
+			settle_later(g, p->id);
+}
+
 /* --- after a restart */
 
 static int

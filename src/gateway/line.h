@@ -20,6 +20,9 @@ int line_begin(struct gateway *g, struct store_sandbox *row,
     struct fault *f) MUST_CHECK;
 /* After the commit: the row's state is so now; -1: there is no row. */
 void line_settle(struct gateway *g, const char *id, int state);
+/* All that have their turn are looked at, whatever became of them: a start that
+ * nobody gives back is one less for good. */
+void line_look(struct gateway *g);
 /* Those that wait since before this gateway began. */
 int line_open(struct gateway *g, struct fault *f) MUST_CHECK;
 void line_close(struct gateway *g);

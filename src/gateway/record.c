@@ -11,6 +11,7 @@
 #include "gateway/record.h"
 
 enum {
+	AGAIN_MS = 10000, /* after a commit that failed */
 	HOUR_MS = 3600 * 1000,
 	DAY_MS = 24 * HOUR_MS,
 };
@@ -130,6 +131,11 @@ on_prune(struct deferred *d)
 	struct fault f = { 0 };
 	uint64_t row = 0;
 
+	/* The rows of the slice before are there again. */
+	if (r->g->commit_fault.code != FAULT_NONE) {
+		loop_timer_set(r->g->loop, &r->hourly, AGAIN_MS);
+		return;
+	}
 	if (slice(r, &row, &f) < 0)
 		log_warn(&f, "cannot prune the record");
 	if (row == 0) {

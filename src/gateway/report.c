@@ -11,6 +11,16 @@
 #include "gateway/watch.h"
 #include "wire/wire.h"
 
+/* Nothing more is heard from this session; the guest begins another. */
+static void
+lose(struct session *s, const struct fault *why)
+{
+	log_warn(why, "a session of sandbox %s ends", s->vm->sandbox_id);
+	s->is_lost = true;
+	if (s->link != NULL)
+		rpc_link_drop(s->link, why);
+}
+
 /*
  * Said for the first time? What is repeated, as every reconnect does, has no
  * effect and no commit. Who contradicts itself loses its session.
@@ -23,17 +33,47 @@ is_new(struct session *s, struct vm_word *w, struct span message)
 
 	digest_of(message, digest);
 	if (!w->is_said) {
-		w->is_said = true;
+		w->is_said = w->is_fresh = true;
 		memcpy(w->digest, digest, sizeof(digest));
 		return true;
 	}
 	if (memcmp(w->digest, digest, sizeof(digest)) == 0)
 		return false;
 	fault_set(&f, FAULT_PROTOCOL, "the guest contradicts itself");
-	log_warn(&f, "a session of sandbox %s ends", s->vm->sandbox_id);
-	if (s->link != NULL)
-		rpc_link_drop(s->link, &f);
+	lose(s, &f);
 	return false;
+}
+
+static void
+keep(struct session *s, bool is_kept)
+{
+	s->vm->is_unkept = s->vm->is_unkept || !is_kept;
+	loop_held(s->g->loop, &s->vm->told);
+}
+
+/* The guest repeats its words in the next session. */
+static void
+say_again(struct vm *vm)
+{
+	struct fault f = { 0 };
+
+	if (vm->ready.is_fresh)
+		vm_expect(vm);
+	vm->ready.is_said = vm->ready.is_said && !vm->ready.is_fresh;
+	vm->exit.is_said = vm->exit.is_said && !vm->exit.is_fresh;
+	fault_set(&f, FAULT_LOST, "what the guest said could not be kept");
+	if (vm->session != NULL)
+		lose(vm->session, &f);
+}
+
+void
+session_told(struct deferred *told)
+{
+	struct vm *vm = CONTAINER_OF(told, struct vm, told);
+
+	if (vm->is_unkept || vm->g->commit_fault.code != FAULT_NONE)
+		say_again(vm);
+	vm->is_unkept = vm->ready.is_fresh = vm->exit.is_fresh = false;
 }
 
 /* Tokens of the epochs before this one are dead from here on. */
@@ -121,7 +161,9 @@ on_ready(struct session *s, const nacre_session_v1_Ready *r, struct arena *a)
 		}
 	}
 	vm_ready(s->vm);
-	sandbox_event(s->g, s->vm->sandbox_id, EVENT_READY, NULL);
+	keep(s,
+	    sandbox_event(s->g, s->vm->sandbox_id, EVENT_READY, NULL) &&
+		f.code == FAULT_NONE);
 }
 
 static void
@@ -138,7 +180,7 @@ on_exit_report(struct session *s, const nacre_session_v1_Exit *e)
 		return;
 	vm_ready(s->vm);
 	watch_logs(s->g, s->vm->sandbox_id);
-	sandbox_event(s->g, s->vm->sandbox_id, EVENT_EXIT, &cause);
+	keep(s, sandbox_event(s->g, s->vm->sandbox_id, EVENT_EXIT, &cause));
 }
 
 static void
@@ -168,9 +210,9 @@ on_log(struct session *s, const nacre_session_v1_Log *l)
 	struct fault f = { 0 };
 
 	if (journal_append(s->g, &s->vm->journal, &r, &f) < 0) {
-		/* Not acknowledged: the supervisor holds it back. */
-		log_warn(&f, "cannot keep output of sandbox %s",
-		    s->vm->sandbox_id);
+		/* The supervisor holds it, and sends it from there in its next
+		 * session; what follows it now would leave a hole. */
+		lose(s, &f);
 		return;
 	}
 	loop_later(s->g->loop, &s->ack);
@@ -199,6 +241,8 @@ void
 session_report(struct session *s, const nacre_session_v1_Up *up,
     struct span message, struct arena *a)
 {
+	if (s->is_lost)
+		return;
 	/* What a machine that is being ended says of its launch is no event of
 	 * the sandbox, which may be in its next launch already. */
 	if (s->vm->end != VM_ALIVE &&

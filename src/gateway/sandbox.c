@@ -21,6 +21,18 @@ enum {
 	ROW_ARENA = 4 << 20,
 };
 
+int
+sandbox_may_add(struct gateway *g, struct fault *f)
+{
+	uint32_t n;
+
+	if (store_sandbox_total(g->store, &n, f) < 0)
+		return -1;
+	if (n < GATEWAY_SANDBOXES)
+		return 0;
+	return fault_set(f, FAULT_LIMIT, "there are %u sandboxes", (unsigned)n);
+}
+
 static void
 clear_why(struct store_sandbox *row)
 {
@@ -209,7 +221,7 @@ move_and_record(struct gateway *g, struct store_sandbox *row,
 	return 0;
 }
 
-void
+bool
 sandbox_row_event(struct gateway *g, struct store_sandbox *row,
     enum state_event event, const struct cause *why)
 {
@@ -217,25 +229,31 @@ sandbox_row_event(struct gateway *g, struct store_sandbox *row,
 
 	settle_wake(g);
 	if (move_and_record(g, row, event, why, &f) == 0)
-		return;
+		return true;
 	log_warn(&f, "cannot keep what happened to sandbox '%s'", row->name);
 	settle_again(g);
+	return false;
 }
 
-void
+bool
 sandbox_event(struct gateway *g, const char *id, enum state_event event,
     const struct cause *why)
 {
 	struct store_sandbox row;
 	struct fault f = { 0 };
 	struct arena a;
+	bool is_kept = true;
 
 	arena_init(&a, ROW_ARENA);
-	if (store_sandbox_by_id(g->store, id, &a, &row, &f) == 0)
-		sandbox_row_event(g, &row, event, why);
-	else if (f.code != FAULT_NOT_FOUND)
+	if (store_sandbox_by_id(g->store, id, &a, &row, &f) == 0) {
+		is_kept = sandbox_row_event(g, &row, event, why);
+	} else if (f.code != FAULT_NOT_FOUND) {
 		log_warn(&f, "cannot read sandbox %s", id);
+		settle_again(g);
+		is_kept = false;
+	}
 	arena_release(&a);
+	return is_kept;
 }
 
 void
@@ -253,6 +271,10 @@ sandbox_machine_gone(struct gateway *g, const struct vm *vm,
 
 	arena_init(&a, ROW_ARENA);
 	if (store_sandbox_by_id(g->store, vm->sandbox_id, &a, &row, &f) < 0) {
+		if (f.code != FAULT_NOT_FOUND) {
+			log_warn(&f, "cannot read sandbox %s", vm->sandbox_id);
+			settle_again(g);
+		}
 		arena_release(&a);
 		return;
 	}

@@ -20,6 +20,8 @@ struct cause {
 	int32_t exit_code;
 };
 
+/* May there be one more, of a user or of an agent? LIMIT. */
+int sandbox_may_add(struct gateway *g, struct fault *f) MUST_CHECK;
 /*
  * Move the row by an event: written, watchers told after the commit, settled
  * after the commit. why may be NULL. *verdict says what the table said; a
@@ -29,11 +31,12 @@ int sandbox_move(struct gateway *g, struct store_sandbox *row,
     enum state_event event, const struct cause *why,
     enum state_verdict *verdict, struct fault *f) MUST_CHECK;
 /* As sandbox_move() of the row of that id for something that happened to it,
- * with a row of the record by the gateway. Faults are logged. */
-void sandbox_event(struct gateway *g, const char *id, enum state_event event,
+ * with a row of the record by the gateway. Faults are logged; false: it could
+ * not be written. */
+bool sandbox_event(struct gateway *g, const char *id, enum state_event event,
     const struct cause *why);
 /* The same, of a row that was just read; it is changed with what is kept. */
-void sandbox_row_event(struct gateway *g, struct store_sandbox *row,
+bool sandbox_row_event(struct gateway *g, struct store_sandbox *row,
     enum state_event event, const struct cause *why);
 /* A machine that was given to a sandbox is gone, and why. */
 void sandbox_machine_gone(struct gateway *g, const struct vm *vm,

@@ -49,6 +49,9 @@ void attach_cancel(struct attach *a);
 /* The owner has all that it wanted: it is told no more, whatever the guest and
  * the queue of the stream still do. */
 void attach_finish(struct attach *a);
+/* After the commit of what the guest said: it is kept, or to be said again
+ * (report.c, for vm.c). */
+void session_told(struct deferred *told);
 /* A session was accepted: ask for what waited (attach.c, for session.c). */
 void attach_session_ready(struct vm *vm);
 /* The session is gone: those that were asked for by it will not come. */

@@ -27,6 +27,7 @@ struct session {
 	bool accepted; /* and was answered */
 	bool launches; /* the answer is a Bundle */
 	bool taken;    /* the guest has said that it holds its tokens */
+	bool is_lost;  /* dropped; what still comes is not heard */
 	uint64_t epoch;
 	char launch[LIMIT_ID + 1];
 	struct buf first; /* the answer, until the commit */

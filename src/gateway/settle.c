@@ -252,6 +252,7 @@ note_all(struct gateway *g)
 		g->pending_all = false;
 		g->noted.is_set = false;
 		note_machines(g);
+		line_look(g);
 	}
 	if (store_sandbox_list(g->store, &all, note_id, &n, &f) < 0) {
 		log_warn(&f, "cannot list the sandboxes");

@@ -30,6 +30,7 @@ struct stale {
 	size_t n;
 	size_t at;
 	bool listed;
+	bool is_over; /* all are marked, and their commit is awaited */
 	/* of the row at hand */
 	struct arena arena;
 	struct store_sandbox row;
@@ -63,6 +64,7 @@ list(struct stale *s, struct fault *f)
 
 	s->n = s->at = 0;
 	s->listed = true;
+	s->is_over = false;
 	free(s->ids);
 	s->ids = must_alloc(GATEWAY_SANDBOXES * sizeof(*s->ids));
 	return store_sandbox_list(s->g->store, &all, take_id, s, f);
@@ -290,6 +292,11 @@ on_go(struct deferred *d)
 	struct stale *s = CONTAINER_OF(d, struct stale, go);
 	struct fault f = { 0 };
 
+	if (s->g->commit_fault.code != FAULT_NONE) {
+		s->listed = false; /* what was marked is not */
+		loop_timer_set(s->g->loop, &s->again, AGAIN_MS);
+		return;
+	}
 	if (!s->listed && list(s, &f) < 0)
 		log_warn(&f, "cannot list the sandboxes");
 	for (int i = 0; i < BATCH && s->at < s->n; i++) {
@@ -301,10 +308,12 @@ on_go(struct deferred *d)
 			    s->ids[s->at]);
 		s->at++;
 	}
-	if (s->at < s->n)
+	if (s->at < s->n || !s->is_over) {
+		s->is_over = s->at == s->n;
 		loop_later(s->g->loop, &s->go);
-	else
-		arena_release(&s->arena);
+		return;
+	}
+	arena_release(&s->arena);
 }
 
 static void

@@ -120,6 +120,7 @@ vm_gone(struct vm *vm)
 	vm->is_leaving = true;
 	loop_timer_clear(&vm->timer);
 	loop_timer_clear(&vm->reopen);
+	loop_deferred_drop(g->loop, &vm->told);
 	attach_close_all(vm, &vm->why);
 	session_close_all(vm);
 	journal_close(&vm->journal);
@@ -187,6 +188,7 @@ vm_take_slot(struct gateway *g, struct fault *f)
 		vm->used = true;
 		vm->child.exited = on_exited;
 		vm->timer.fire = on_timer;
+		vm->told.run = session_told;
 		vm_link_init(vm);
 		return vm;
 	}
@@ -284,7 +286,7 @@ vm_assign(struct vm *vm, const char *image_path, const char *disk_path)
 	ask.disk_path = arena_str(&a, span_str(disk_path));
 	ask.gateway_pin = wire_bytes(&a,
 	    span_of(vm->g->tunnel_key.pin, sizeof(vm->g->tunnel_key.pin)));
-	loop_timer_set(vm->g->loop, &vm->timer, LAUNCH_MS);
+	vm_expect(vm);
 	vm_errand(vm, KEEPER "Assign", nacre_keeper_v1_AssignRequest_fields,
 	    &ask, -1, assign_done);
 	arena_release(&a);
@@ -338,6 +340,13 @@ vm_end(struct vm *vm, bool graceful)
 }
 
 void
+vm_expect(struct vm *vm)
+{
+	if (vm->end == VM_ALIVE)
+		loop_timer_set(vm->g->loop, &vm->timer, LAUNCH_MS);
+}
+
+void
 vm_ready(struct vm *vm)
 {
 	if (vm->end == VM_ALIVE)
@@ -362,6 +371,7 @@ vm_forget_all(struct gateway *g)
 			continue;
 		loop_timer_clear(&vm->timer);
 		loop_timer_clear(&vm->reopen);
+		loop_deferred_drop(g->loop, &vm->told);
 		loop_child_forget(&vm->child);
 	}
 }

@@ -27,6 +27,7 @@ enum vm_end {
 /* What a guest says once in a launch; it may repeat it, not change it. */
 struct vm_word {
 	bool is_said;
+	bool is_fresh; /* its commit has not come */
 	uint8_t digest[DIGEST_SIZE];
 };
 
@@ -63,6 +64,8 @@ struct vm {
 	struct journal journal; /* of the launch */
 	struct vm_word ready;
 	struct vm_word exit;
+	struct deferred told; /* held: what was said is kept, or not */
+	bool is_unkept;
 	unsigned early_refreshes; /* since the last one in time */
 	unsigned doors;           /* requests of its door (door.c) */
 	size_t door_bytes;        /* and what came of their bodies */
@@ -93,6 +96,8 @@ void vm_end(struct vm *vm, bool graceful);
 void vm_processes_ended(struct vm *vm);
 /* The waiting tunnel is in use, or failed: another one waits (session.c). */
 void vm_tunnel_taken(struct vm *vm, bool failed);
+/* A launch is under way: it has its deadline. */
+void vm_expect(struct vm *vm);
 /* The launch is confirmed: its deadline is off. */
 void vm_ready(struct vm *vm);
 /* Forget all without ending them, at the end of the gateway. */

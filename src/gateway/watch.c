@@ -340,7 +340,8 @@ watch_deleted(struct call *c)
 
 	w->waits_for_end = true;
 	/* It may have gone between the effect and now. */
-	if (store_sandbox_by_id(c->g->store, w->id, &c->arena, &row, &f) < 0) {
+	if (store_sandbox_by_id(c->g->store, w->id, &c->arena, &row, &f) < 0 &&
+	    f.code == FAULT_NOT_FOUND) {
 		w->removed = true;
 		due(w);
 	}

@@ -252,6 +252,11 @@ store_done(struct store *s, sqlite3_stmt *q, const char *doing, struct fault *f)
 int
 store_begin(struct store *s, struct fault *f)
 {
+	/* Rolled back by itself, as on ENOSPC: what follows would be kept at
+	 * once, and yet be told as lost by the commit. */
+	if (s->dirty && sqlite3_get_autocommit(s->db))
+		return fault_set(f, FAULT_SYSTEM,
+		    "store: the transaction was rolled back");
 	if (s->dirty)
 		return 0;
 	if (store_done(s, store_use(s, STORE_BEGIN), "begin", f) < 0)

@@ -243,6 +243,14 @@ inner_up(struct rpc_link *l, void *owner)
 	tell(g, &up);
 }
 
+/* The gateway ended that session alone: the next begins. */
+static void
+begin_again(struct rig_guest *g)
+{
+	if (g->link != NULL && rpc_link_is_up(g->link))
+		rig_open_tunnel(g);
+}
+
 static void
 inner_down(struct rpc_link *l, void *owner, const struct fault *f)
 {
@@ -256,6 +264,7 @@ inner_down(struct rpc_link *l, void *owner, const struct fault *f)
 	g->is_open = false;
 	if (g->tunnel != NULL)
 		rpc_finish(g->tunnel, NULL, span_of(NULL, 0));
+	begin_again(g);
 }
 
 /* --- the tunnel */
@@ -353,6 +362,7 @@ tunnel_closed(struct rpc_call *c, void *owner, const struct fault *f,
 	g->tunnel = NULL;
 	if (g->inner != NULL)
 		rpc_link_drop(g->inner, f);
+	begin_again(g);
 }
 
 void
