@@ -149,10 +149,6 @@ run(struct attach *x, const char *name, struct fault *f)
 		return -1;
 	if (x->input.has_left || x->has_ended)
 		return 0;
-	if (x->stream.fault.code != FAULT_NONE) {
-		*f = x->stream.fault;
-		return -1;
-	}
 	return fault_set(f, FAULT_LOST,
 	    "the gateway closed the stream before the process ended");
 }

@@ -157,10 +157,11 @@ stream_closed(struct rpc_call *call, void *owner, const struct fault *f,
 	(void)call;
 	s->call = NULL;
 	s->ended = true;
-	if (f)
-		s->fault = *f;
-	if (s->fault.code != FAULT_NONE)
-		client_refusal(s->client, &s->fault, detail);
+	/* Of a call that we cancelled its end says only that. */
+	if (s->stopped || !f)
+		return;
+	s->fault = *f;
+	client_refusal(s->client, &s->fault, detail);
 }
 
 static const struct rpc_call_events stream_events = {
@@ -207,7 +208,7 @@ client_stream_run(struct client_stream *s, struct fault *f)
 	while (!s->ended)
 		if (loop_tick(s->client->loop, -1, f) != 0)
 			return -1;
-	if (s->stopped || s->fault.code == FAULT_NONE)
+	if (s->fault.code == FAULT_NONE)
 		return 0;
 	*f = s->fault;
 	return -1;

@@ -176,10 +176,6 @@ run(struct exec *x, const char *name, const struct exec_options *o,
 		return -1;
 	if (x->input.has_left)
 		return 0;
-	if (x->stream.fault.code != FAULT_NONE && !x->exited) {
-		*f = x->stream.fault;
-		return -1;
-	}
 	if (!x->exited)
 		return fault_set(f, FAULT_LOST,
 		    "the gateway closed the command before it ended");

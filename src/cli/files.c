@@ -463,10 +463,6 @@ get(struct copy *k, const char *name, const char *from, const char *to,
 	rpc_half_close(k->stream.call);
 	if (client_stream_run(&k->stream, f) != 0)
 		return -1;
-	if (k->stream.fault.code != FAULT_NONE) {
-		*f = k->stream.fault;
-		return -1;
-	}
 	finish_file(k);
 	return 0;
 }

@@ -116,8 +116,9 @@ int client_unary(struct client *cl, const struct client_question *ask,
 
 /*
  * A call with many messages. `message` sees each; it may rpc_finish nothing:
- * it returns false to stop (the call is cancelled). client_stream_run()
- * returns when the call has ended; 0 also when `message` stopped it.
+ * it returns false to stop (the call is cancelled), with s->fault set when
+ * that is a failure. client_stream_run() returns when the call has ended: -1
+ * with the fault of whoever ended it, 0 also when `message` just stopped it.
  */
 struct client_stream {
 	struct client *client;

@@ -120,12 +120,7 @@ list(struct names *x, const char *word, struct fault *f)
 		&ask, f) != 0)
 		return -1;
 	rpc_half_close(x->stream.call);
-	if (client_stream_run(&x->stream, f) != 0)
-		return -1;
-	if (x->stream.fault.code == FAULT_NONE)
-		return 0;
-	*f = x->stream.fault;
-	return -1;
+	return client_stream_run(&x->stream, f);
 }
 
 int

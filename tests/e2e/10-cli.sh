@@ -38,6 +38,8 @@ run nacre sandbox exec a --env X=1 -- sh -c 'echo $X$COLOUR'
 is "$out" 1blue "the environment is the sandbox's and the exec's"
 run nacre sandbox exec a -- printf '%s|' 'a b' '' '*' '$HOME'
 is "$out" 'a b||*|$HOME|' "arguments pass as they are, without a shell"
+out=$(nacre sandbox exec a -- echo lost 2>&1 >/dev/full)
+is "$? $out" '125 nacre: cannot write: No space left on device' "output that cannot be written is nacre's own failure, with the reason"
 sum=$(head -c 3000000 /dev/urandom | tee "$work/blob" | sha256sum)
 is "$(nacre sandbox exec a -- sha256sum <"$work/blob")" "$sum" "3 MB of stdin arrive unchanged"
 is "$(nacre sandbox exec a -- cat <"$work/blob" | sha256sum)" "$sum" "and come back unchanged"
@@ -107,6 +109,9 @@ is "$(diff -r --no-dereference "$work/tree" "$work/back" && echo same)" same "th
 echo two >"$work/two"
 run nacre sandbox cp "$work/two" a:/tmp
 is "$(nacre sandbox exec a -- cat /tmp/two)" two "a file copied to a folder keeps its name"
+run nacre sandbox cp a:/tmp/two /dev/full
+is "$code" 125 "a copy to a full disk fails"
+like "$out" 'No space left on device' "and says why"
 run nacre sandbox cp a:/no/such "$work/none"
 is "$code" 4 "a missing file is not found"
 ok "$([ ! -e "$work/none" ]; echo $?)" "and leaves nothing"
