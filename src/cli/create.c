@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/inner.h"
+#include "cli/wait.h"
 #include "json/json.h"
-#include "proto/openshell_v1.pb.h"
 #include "wire/wire.h"
 
 struct create {
@@ -197,94 +196,6 @@ fill(struct cli *c, const struct create *k, const struct cli_words *w,
 	return k->policy ? put_policy(c, k->policy, s, f) : 0;
 }
 
-struct wait {
-	bool attach;
-	bool ready;
-	bool over;
-	int32_t exit_code;
-	openshell_v1_SandboxPhase phase;
-	openshell_v1_SandboxPhase until;
-	char why[240];
-};
-
-static void
-take_state(struct wait *w, const openshell_v1_SandboxStatus *s)
-{
-	w->phase = s->phase;
-	for (pb_size_t i = 0; i < s->conditions_count; i++)
-		if (s->conditions[i].message && *s->conditions[i].message)
-			(void)text_copy(w->why, sizeof(w->why),
-			    span_str(s->conditions[i].message));
-	if (s->phase == openshell_v1_SandboxPhase_SANDBOX_PHASE_READY)
-		w->ready = true;
-	if (s->has_exit_code) {
-		w->over = true;
-		w->exit_code = s->exit_code;
-	}
-}
-
-static bool
-wait_message(struct client_stream *s, struct span message)
-{
-	struct wait *w = s->owner;
-	openshell_v1_SandboxStreamEvent e =
-	    openshell_v1_SandboxStreamEvent_init_zero;
-
-	if (WIRE_DECODE(openshell_v1_SandboxStreamEvent, &e, message,
-		&s->client->cli->arena, &s->fault) != 0)
-		return false;
-	if (e.which_payload == openshell_v1_SandboxStreamEvent_log_tag) {
-		const openshell_v1_SandboxLogLine *l = &e.payload.log;
-		bool err = l->target && strcmp(l->target, "stderr") == 0;
-
-		(void)fprintf(err ? stderr : stdout, "%s\n",
-		    cli_text(l->message));
-		(void)fflush(stdout);
-		return true;
-	}
-	if (e.which_payload != openshell_v1_SandboxStreamEvent_sandbox_tag ||
-	    !e.payload.sandbox.has_status)
-		return true;
-	take_state(w, &e.payload.sandbox.status);
-	if (w->ready)
-		client_doing(s->client, NULL);
-	if (w->phase == openshell_v1_SandboxPhase_SANDBOX_PHASE_ERROR &&
-	    !w->ready)
-		return false;
-	if (w->attach)
-		return !w->over &&
-		    !(w->ready &&
-			w->phase ==
-			    openshell_v1_SandboxPhase_SANDBOX_PHASE_STOPPED);
-	return w->phase != w->until && !w->over;
-}
-
-/* Watch the sandbox until it is in that phase (or has failed). */
-static int
-wait_for(struct client *cl, const char *id, struct wait *w, struct fault *f)
-{
-	openshell_v1_WatchSandboxRequest ask =
-	    openshell_v1_WatchSandboxRequest_init_zero;
-	struct client_stream s = { .message = wait_message, .owner = w };
-
-	ask.id = arena_str(&cl->cli->arena, span_str(id));
-	ask.follow_status = true;
-	ask.follow_logs = w->attach;
-	if (client_stream_open(cl, &s, "/openshell.v1.OpenShell/WatchSandbox",
-		f) != 0 ||
-	    client_stream_send(&s, openshell_v1_WatchSandboxRequest_fields,
-		&ask, f) != 0)
-		return -1;
-	rpc_half_close(s.call);
-	if (client_stream_run(&s, f) != 0)
-		return -1;
-	if (w->phase == openshell_v1_SandboxPhase_SANDBOX_PHASE_ERROR &&
-	    !w->over)
-		return fault_set(f, FAULT_START_FAILED, "sandbox failed: %s",
-		    w->why[0] ? w->why : "no reason was given");
-	return 0;
-}
-
 static int
 print_json(const openshell_v1_Sandbox *s, struct fault *f)
 {
@@ -343,10 +254,10 @@ create(struct client *cl, const struct create *k, const struct cli_words *words,
 		openshell_v1_CreateSandboxRequest, &ask,
 		openshell_v1_SandboxResponse, &a, f) != 0)
 		return -1;
-	if (wait_for(cl, cli_text(a.sandbox.metadata.id), &w, f) != 0)
+	if (cli_wait(cl, cli_text(a.sandbox.metadata.id), &w, f) != 0)
 		return -1;
 	if (k->attach)
-		return w.over ? w.exit_code : 0;
+		return w.exit_code;
 	return print_created(cl->cli, k, &a.sandbox, f);
 }
 
@@ -433,7 +344,7 @@ act(struct client *cl, const char *name, bool start, struct fault *f)
 		openshell_v1_StopSandboxRequest, &ask,
 		openshell_v1_SandboxResponse, &a, f) != 0)
 		return -1;
-	if (wait_for(cl, cli_text(a.sandbox.metadata.id), &w, f) != 0)
+	if (cli_wait(cl, cli_text(a.sandbox.metadata.id), &w, f) != 0)
 		return -1;
 	if (!cl->cli->json)
 		(void)printf("sandbox '%s' is %s\n", name,

@@ -145,11 +145,26 @@ run nacre sandbox exec done -- echo still
 is "$out" still "stays for its user"
 until_is 7 get done exit_code
 ok $? "and keeps the exit code"
+nacre sandbox stop done >/dev/null
+is "$? $(get done state)" "0 stopped" "stop waits for the machine also when the main process had ended"
+run nacre sandbox start done
+is "$code" 0 "and it starts again"
 run nacre sandbox create --name att --from tiny --attach -- sh -c 'echo seen; exit 9'
 is "$code" 9 "create --attach ends with the command's code"
 like "$out" 'seen' "and shows its output"
 
-run nacre sandbox delete a done att
+# what others do while somebody is attached
+for verb in stop delete; do
+	nacre sandbox create --name "$verb" --from tiny --attach -- sh -c 'echo up; exec sleep 1000' >"$work/attached" 2>"$work/attached.err" &
+	attached=$!
+	until_is up cat "$work/attached"
+	nacre sandbox "$verb" "$verb" >/dev/null
+	wait "$attached"
+	is "$?" 125 "create --attach has no exit code of its own after a $verb by others"
+	like "$(cat "$work/attached.err")" "sandbox was $verb" "and says what came instead"
+done
+
+run nacre sandbox delete a done att stop
 is "$code" 0 "delete"
 run nacre sandbox list
 is "$out" 'no sandboxes' "nothing is left in the list"
