@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nacre sandbox cp, both ways: files, folders and symbolic links, no tar.
- * What comes out of a sandbox is a stranger's: names are checked and nothing
- * is written through a link (openat2 RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS).
+ * What comes out of a sandbox is written by unpack.c.
  */
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/inner.h"
-#include "proto/nacre_v1.pb.h"
+#include "cli/unpack.h"
 #include "wire/wire.h"
 
 enum {
@@ -32,12 +28,7 @@ struct copy {
 	char doing[200];
 	/* put */
 	bool answered;
-	/* get */
-	int base;                /* folder that everything stays below */
-	char target[LIMIT_PATH]; /* name of the copy in it */
-	int file;                /* being written, -1 none */
-	uint32_t mode;
-	int64_t mtime_ms;
+	struct unpack unpack; /* get */
 };
 
 /* "NAME:PATH": the name has no slash. */
@@ -51,14 +42,6 @@ is_remote(const char *word, char *name, size_t size, const char **path)
 		return false;
 	*path = colon + 1;
 	return text_copy(name, size, span_of(word, (size_t)(colon - word)));
-}
-
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
 }
 
 /* Wait until one more chunk fits. */
@@ -246,8 +229,11 @@ put(struct copy *k, const char *from, const char *name, const char *to,
     struct fault *f)
 {
 	nacre_v1_FileChunk m = nacre_v1_FileChunk_init_zero;
+	char own[256];
 	struct stat st;
 
+	if (unpack_name(from, own, sizeof(own), f) != 0)
+		return -1;
 	if (stat(from, &st) != 0) {
 		(void)fault_sys(f, "cannot open '%s'", from);
 		f->code = FAULT_NOT_FOUND;
@@ -262,7 +248,7 @@ put(struct copy *k, const char *from, const char *name, const char *to,
 	m.kind.start.sandbox = arena_str(&k->arena, span_str(name));
 	m.kind.start.path = arena_str(&k->arena, span_str(to));
 	m.kind.start.is_folder = S_ISDIR(st.st_mode);
-	m.kind.start.name = arena_str(&k->arena, span_str(base_name(from)));
+	m.kind.start.name = arena_str(&k->arena, span_str(own));
 	if (send_chunk(k, &m, f) != 0 ||
 	    send_one(k, AT_FDCWD, from, "", 0, f) != 0)
 		return -1;
@@ -274,171 +260,20 @@ put(struct copy *k, const char *from, const char *name, const char *to,
 	    : fault_set(f, FAULT_PROTOCOL, "the copy was not confirmed");
 }
 
-/* Relative, no "..", no empty part. */
-static bool
-path_is_plain(const char *p)
-{
-	struct span s = span_str(p);
-
-	if (s.len == 0)
-		return true;
-	while (s.len > 0) {
-		size_t n = span_find(s, '/');
-		struct span part = span_of(s.ptr, n);
-
-		if (n == 0 || span_is(part, ".") || span_is(part, ".."))
-			return false;
-		if (n + 1 == s.len)
-			return false;
-		s = span_from(s, n + 1);
-	}
-	return true;
-}
-
-static int
-open_below(int dir, const char *path, int flags, mode_t mode)
-{
-	struct open_how how = {
-		.flags = (uint64_t)(unsigned)flags,
-		.mode = flags & O_CREAT ? mode : 0,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-		    RESOLVE_NO_MAGICLINKS,
-	};
-
-	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-}
-
-/* Close the file being written; give it its mode and time. */
-static void
-finish_file(struct copy *k)
-{
-	struct timespec times[2] = {
-		{ .tv_nsec = UTIME_NOW },
-		{ .tv_sec = k->mtime_ms / 1000,
-		    .tv_nsec = k->mtime_ms % 1000 * 1000000 },
-	};
-
-	if (k->file < 0)
-		return;
-	/* Never setuid, setgid or sticky from a sandbox. */
-	(void)fchmod(k->file, k->mode & 0777);
-	if (k->mtime_ms > 0)
-		(void)futimens(k->file, times);
-	fd_close(&k->file);
-}
-
-static int
-take_entry(struct copy *k, const nacre_v1_Entry *e, struct fault *f)
-{
-	char path[LIMIT_PATH];
-	char full[LIMIT_PATH];
-	char folder[LIMIT_PATH];
-	char *slash;
-	with_fd dir = -1;
-
-	finish_file(k);
-	if (!wire_path(e->path, path, sizeof(path)) || !path_is_plain(path))
-		return fault_set(f, FAULT_PROTOCOL,
-		    "the sandbox sent a path that leaves the copy");
-	if (!text_fmt(full, sizeof(full), "%s%s%s", k->target, *path ? "/" : "",
-		path))
-		return fault_set(f, FAULT_LIMIT, "path is too long");
-	k->entries++;
-	if (e->kind == nacre_v1_EntryKind_ENTRY_FILE) {
-		k->mode = e->mode;
-		k->mtime_ms = e->mtime_ms;
-		k->file = open_below(k->base, full,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
-		if (k->file < 0)
-			return fault_sys(f, "cannot write '%s'", full);
-		return 0;
-	}
-	(void)text_copy(folder, sizeof(folder), span_str(full));
-	slash = strrchr(folder, '/');
-	if (slash)
-		*slash = '\0';
-	dir = open_below(k->base, slash ? folder : ".",
-	    O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	if (dir < 0)
-		return fault_sys(f, "cannot open folder of '%s'", full);
-	if (e->kind == nacre_v1_EntryKind_ENTRY_FOLDER) {
-		if (mkdirat(dir, base_name(full), 0700 | (e->mode & 0777)) !=
-			0 &&
-		    errno != EEXIST)
-			return fault_sys(f, "cannot make folder '%s'", full);
-		return 0;
-	}
-	if (!wire_path(e->link, folder, sizeof(folder)))
-		return fault_set(f, FAULT_PROTOCOL, "a link leads nowhere");
-	if (symlinkat(folder, dir, base_name(full)) != 0)
-		return fault_sys(f, "cannot make link '%s'", full);
-	return 0;
-}
-
-/* The file ends where it was written to, or where the last hole does. */
-static int
-take_hole(struct copy *k, uint64_t n, struct fault *f)
-{
-	off_t at;
-
-	if (k->file < 0)
-		return fault_set(f, FAULT_PROTOCOL, "a hole in no file");
-	at = n > INT64_MAX ? -1 : lseek(k->file, (off_t)n, SEEK_CUR);
-	if (at < 0 || ftruncate(k->file, at) != 0)
-		return fault_sys(f, "cannot write '%s'", k->target);
-	k->bytes += n;
-	return 0;
-}
-
 static bool
 get_message(struct client_stream *s, struct span message)
 {
 	struct copy *k = s->owner;
 	nacre_v1_FileChunk m = nacre_v1_FileChunk_init_zero;
-	struct span data;
-	int rc = 0;
+	int rc =
+	    WIRE_DECODE(nacre_v1_FileChunk, &m, message, &k->arena, &s->fault);
 
-	if (WIRE_DECODE(nacre_v1_FileChunk, &m, message, &k->arena,
-		&s->fault) != 0)
-		return false;
-	if (m.which_kind == nacre_v1_FileChunk_entry_tag) {
-		rc = take_entry(k, &m.kind.entry, &s->fault);
-	} else if (m.which_kind == nacre_v1_FileChunk_hole_tag) {
-		rc = take_hole(k, m.kind.hole, &s->fault);
-	} else if (m.which_kind == nacre_v1_FileChunk_data_tag) {
-		data = wire_span(m.kind.data);
-		k->bytes += data.len;
-		rc = k->file < 0
-		    ? fault_set(&s->fault, FAULT_PROTOCOL, "bytes of no file")
-		    : fd_write_all(k->file, data.ptr, data.len, &s->fault);
-	}
+	if (rc == 0)
+		rc = unpack_take(&k->unpack, &m, &s->fault);
 	arena_release(&k->arena);
+	k->bytes = k->unpack.bytes;
+	k->entries = k->unpack.entries;
 	return rc == 0;
-}
-
-/* Where the copy goes: into an existing folder, or under the given name. */
-static int
-open_target(struct copy *k, const char *to, const char *from, struct fault *f)
-{
-	struct stat st;
-	char folder[LIMIT_PATH] = ".";
-	const char *name = base_name(to);
-
-	if (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) {
-		(void)text_copy(folder, sizeof(folder), span_str(to));
-		name = base_name(from);
-	} else if (name != to) {
-		(void)text_copy(folder, sizeof(folder),
-		    span_of(to, (size_t)(name - to)));
-	}
-	if (!text_copy(k->target, sizeof(k->target), span_str(name)) ||
-	    !path_is_plain(k->target) || k->target[0] == '\0')
-		return fault_set(f, FAULT_INVALID, "cannot copy to '%s'", to);
-	k->base = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (k->base < 0)
-		return fault_sys(f, "cannot open folder '%s'", folder);
-	return 0;
 }
 
 static int
@@ -447,7 +282,7 @@ get(struct copy *k, const char *name, const char *from, const char *to,
 {
 	nacre_v1_GetFilesRequest ask = nacre_v1_GetFilesRequest_init_zero;
 
-	if (open_target(k, to, from, f) != 0)
+	if (unpack_open(&k->unpack, to, from, f) != 0)
 		return -1;
 	k->stream.message = get_message;
 	k->stream.owner = k;
@@ -463,7 +298,7 @@ get(struct copy *k, const char *name, const char *from, const char *to,
 	rpc_half_close(k->stream.call);
 	if (client_stream_run(&k->stream, f) != 0)
 		return -1;
-	finish_file(k);
+	unpack_finish(&k->unpack);
 	return 0;
 }
 
@@ -485,7 +320,7 @@ print_copied(const struct copy *k)
 int
 cmd_cp(struct cli *c, char **argv)
 {
-	struct copy k = { .base = -1, .file = -1 };
+	struct copy k = { .unpack = UNPACK_NONE };
 	struct cli_words w;
 	struct fault f = { 0 };
 	char name[LIMIT_NAME + 16];
@@ -508,8 +343,7 @@ cmd_cp(struct cli *c, char **argv)
 		    "one of the two must be NAME:PATH");
 	if (rc == 0)
 		print_copied(&k);
-	fd_close(&k.file);
-	fd_close(&k.base);
+	unpack_close(&k.unpack);
 	client_close(&k.client);
 	arena_release(&k.arena);
 	return rc == 0 ? 0 : cli_fail(&f, k.client.hint);

@@ -69,4 +69,43 @@ nacre sandbox cp f:/tmp/ends "$work/ends"
 nacre sandbox cp f:/tmp/nothing "$work/nothing"
 is "$(stat -c %s "$work/ends" "$work/nothing" | tr '\n' ' ')$(tr -d '\0' <"$work/ends")$(tr -d '\0' <"$work/nothing")" "5000000 3000000 x" "also when a file ends in a hole, or is one"
 
+# --- operands as cp -r takes them
+cp_in() { (cd "$work/ops" && nacre sandbox cp "$@") >/dev/null; }
+trees='for top; do (cd "$top" && find . | sort | xargs); done'
+mkdir -p "$work/ops/proj/sub"
+echo one >"$work/ops/proj/one"
+ln -s one "$work/ops/proj/link"
+ln -s /nowhere "$work/ops/proj/sub/link"
+all=". ./link ./one ./sub ./sub/link"
+all=$all$'\n'$all$'\n'$all$'\n'$all
+nacre sandbox exec f -- mkdir -p /tmp/ops/a /tmp/ops/b
+cp_in ./proj/ f:/tmp/ops/a/ && cp_in proj/. f:/tmp/ops/b && (cd "$work/ops/proj" && nacre sandbox cp . f:/tmp/ops/c/ && cd sub && nacre sandbox cp .. f:/tmp/ops/d) >/dev/null
+is "$? $(nacre sandbox exec f --workdir /tmp/ops -- sh -c "$trees" sh a/proj b c d)" "0 $all" "folders go in with a slash or a dot behind them, and as dots alone"
+cp_in ./proj/ f:/tmp/ops/a/
+is $? 0 "and once more, over what is there"
+
+out_of() { (cd "$work/out" && nacre sandbox cp "$@"); }
+mkdir "$work/out" "$work/out/there"
+out_of f:/tmp/ops/a/proj/ . && out_of f:/tmp/ops/a/proj new/ && out_of f:/tmp/ops/a/proj/. there && out_of f:/tmp/ops/a/proj/../proj/. dots
+is "$? $(cd "$work/out" && sh -c "$trees" sh proj new there dots)" "0 $all" "and come out so"
+touch "$work/out/there/sub/kept"
+rm "$work/out/there/link"
+echo file >"$work/out/there/link"
+out_of f:/tmp/ops/a/proj/ . && out_of f:/tmp/ops/a/proj/. there
+is "$? $(readlink "$work/out/proj/link" "$work/out/there/link" | xargs) $(ls "$work/out/there/sub")" "0 one one kept
+link" "a second copy takes the place of links and files, and leaves the rest"
+rm "$work/out/there/link"
+mkdir "$work/out/there/link"
+run out_of f:/tmp/ops/a/proj/. there
+is "$code" 125 "a link does not take the place of a folder"
+mkdir "$work/elsewhere"
+rm -r "$work/out/proj/sub"
+ln -s "$work/elsewhere" "$work/out/proj/sub"
+run out_of f:/tmp/ops/a/proj .
+is "$code $(ls "$work/elsewhere")" "125 " "nor is anything written through a link that is there"
+run out_of f:/tmp/ops/a/proj/one file/
+is "$code $(ls "$work/out/file")" "2 " "a file does not become a folder"
+run out_of f:/tmp/ops/a/proj/one no/such
+like "$code $out" "^125 .*cannot open folder 'no/'" "a folder that is not there is named"
+
 nacre sandbox delete f >/dev/null
