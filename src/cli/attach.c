@@ -4,6 +4,7 @@
  * last comes first; its exit code becomes ours, also when it ended before.
  * Ctrl-P Ctrl-Q leaves it running.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ struct attach {
 	struct arena arena; /* of one message */
 	bool read_only;
 	bool has_ended;
+	bool unread; /* nobody reads what the process prints */
 	int exit_code;
 	uint64_t next; /* offset of the next byte */
 	char reason[64];
@@ -99,7 +101,10 @@ show(struct attach *x, const nacre_v1_AttachBytes *b, int to)
 		(void)fprintf(stderr, "nacre: %llu bytes are lost\n",
 		    (unsigned long long)(b->offset - x->next));
 	x->next = b->offset + s.len;
-	return fd_write_all(to, s.ptr, s.len, &x->stream.fault) == 0;
+	if (fd_write_all(to, s.ptr, s.len, &x->stream.fault) == 0)
+		return true;
+	x->unread = x->stream.fault.sys == EPIPE;
+	return false;
 }
 
 static bool
@@ -180,6 +185,8 @@ cmd_attach(struct cli *c, char **argv)
 	cli_input_close(&x.input);
 	client_close(&x.client);
 	arena_release(&x.arena);
+	if (x.unread)
+		cli_end_by_pipe();
 	if (rc != 0) {
 		(void)cli_fail(&f, x.client.hint);
 		return ATTACH_FAILED;

@@ -6,7 +6,6 @@
  * terminal of its own.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -209,14 +208,6 @@ say_reason(const struct exec *x, const char *program,
 			    rows[i].text);
 }
 
-/* As the command itself would in a pipe of the caller's. */
-static void
-end_by_pipe(void)
-{
-	(void)signal(SIGPIPE, SIG_DFL);
-	(void)raise(SIGPIPE);
-}
-
 /* Run it and say how it ended: the exit code of our own. */
 static int
 exec_command(struct exec *x, const struct cli_words *w,
@@ -236,7 +227,7 @@ exec_command(struct exec *x, const struct cli_words *w,
 	client_close(&x->client);
 	arena_release(&x->arena);
 	if (x->unread)
-		end_by_pipe();
+		cli_end_by_pipe();
 	if (rc != 0) {
 		(void)cli_fail(&f, x->client.hint);
 		return EXEC_FAILED;

@@ -180,6 +180,10 @@ void cli_bytes(uint64_t n, char *out);
 /* "12.3 ms", "1.2 s"; out holds 32 bytes. */
 void cli_micros(uint64_t us, char *out);
 const char *cli_text(const char *s); /* NULL becomes "" */
+/* What was printed goes out now. Does not return when nobody reads it. */
+int cli_flush(struct fault *f) MUST_CHECK;
+/* Nobody reads: end as any program in a pipe does, by SIGPIPE. */
+void cli_end_by_pipe(void);
 
 /* Look a sandbox up by name. */
 int cli_sandbox(struct client *cl, const char *name,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nacre sandbox logs [-f]: the output of the main process. */
+#include <sys/stat.h>
+
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/inner.h"
 #include "json/json.h"
@@ -47,9 +50,27 @@ on_message(struct client_stream *s, struct span message)
 		return false;
 	if (e.which_payload == openshell_v1_SandboxStreamEvent_log_tag)
 		print_line(c, &e.payload.log);
-	(void)fflush(stdout);
 	arena_release(&c->arena);
-	return true;
+	return cli_flush(&s->fault) == 0;
+}
+
+static void
+on_reader(struct watch *w, unsigned events)
+{
+	(void)w;
+	if (events & LOOP_HUP)
+		cli_end_by_pipe();
+}
+
+/* Whoever reads a pipe of ours may leave while no line comes. */
+static int
+watch_reader(struct client *cl, struct watch *w, struct fault *f)
+{
+	struct stat st;
+
+	if (fstat(STDOUT_FILENO, &st) != 0 || !S_ISFIFO(st.st_mode))
+		return 0;
+	return loop_watch(cl->loop, w, STDOUT_FILENO, 0, f);
 }
 
 static int
@@ -58,7 +79,9 @@ follow(struct client *cl, const char *id, uint64_t lines, struct fault *f)
 	openshell_v1_WatchSandboxRequest ask =
 	    openshell_v1_WatchSandboxRequest_init_zero;
 	struct client_stream s = { .message = on_message };
+	struct watch reader = { .fd = -1, .ready = on_reader };
 	char kept[LIMIT_ID + 1];
+	int rc;
 
 	/* The arena is emptied after each line. */
 	(void)text_copy(kept, sizeof(kept), span_str(id));
@@ -68,10 +91,13 @@ follow(struct client *cl, const char *id, uint64_t lines, struct fault *f)
 	if (client_stream_open(cl, &s, "/openshell.v1.OpenShell/WatchSandbox",
 		f) != 0 ||
 	    client_stream_send(&s, openshell_v1_WatchSandboxRequest_fields,
-		&ask, f) != 0)
+		&ask, f) != 0 ||
+	    watch_reader(cl, &reader, f) != 0)
 		return -1;
 	rpc_half_close(s.call);
-	return client_stream_run(&s, f);
+	rc = client_stream_run(&s, f);
+	loop_unwatch(&reader);
+	return rc;
 }
 
 static int

@@ -173,6 +173,15 @@ run(int argc, char **argv)
 	return fault_exit(FAULT_INVALID);
 }
 
+/* What was printed must have gone out, or the command has failed. */
+static int
+end(int code)
+{
+	struct fault f = { 0 };
+
+	return code == 0 && cli_flush(&f) != 0 ? cli_fail(&f, NULL) : code;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -182,11 +191,11 @@ main(int argc, char **argv)
 	if (argc < 2 || strcmp(argv[1], "help") == 0 ||
 	    strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		usage(argc < 2 ? stderr : stdout);
-		return argc < 2 ? fault_exit(FAULT_INVALID) : 0;
+		return end(argc < 2 ? fault_exit(FAULT_INVALID) : 0);
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		(void)puts("nacre " NACRE_VERSION);
-		return 0;
+		return end(0);
 	}
-	return run(argc, argv);
+	return end(run(argc, argv));
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the user reads: tables, units, JSON. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/inner.h"
 #include "json/json.h"
@@ -135,4 +139,34 @@ const char *
 cli_text(const char *s)
 {
 	return s ? s : "";
+}
+
+void
+cli_end_by_pipe(void)
+{
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)raise(SIGPIPE);
+}
+
+static bool
+is_read(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO };
+
+	return poll(&p, 1, 0) <= 0 || !(p.revents & POLLERR);
+}
+
+int
+cli_flush(struct fault *f)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	if (errno == EPIPE || !is_read())
+		cli_end_by_pipe();
+	/* stdio forgets why an earlier piece was lost. */
+	if (errno == 0)
+		return fault_set(f, FAULT_SYSTEM,
+		    "cannot write all of the output");
+	return fault_sys(f, "cannot write the output");
 }

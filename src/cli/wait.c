@@ -80,13 +80,13 @@ struct watch_call {
 	struct arena arena; /* of one message */
 };
 
-static void
-print_line(const openshell_v1_SandboxLogLine *l)
+static int
+print_line(const openshell_v1_SandboxLogLine *l, struct fault *f)
 {
 	bool err = l->target && strcmp(l->target, "stderr") == 0;
 
 	(void)fprintf(err ? stderr : stdout, "%s\n", cli_text(l->message));
-	(void)fflush(stdout);
+	return cli_flush(f);
 }
 
 static bool
@@ -101,7 +101,7 @@ on_message(struct client_stream *s, struct span message)
 		&s->fault) != 0)
 		return false;
 	if (e.which_payload == openshell_v1_SandboxStreamEvent_log_tag) {
-		print_line(&e.payload.log);
+		goes_on = print_line(&e.payload.log, &s->fault) == 0;
 	} else if (e.which_payload ==
 		openshell_v1_SandboxStreamEvent_sandbox_tag &&
 	    e.payload.sandbox.has_status) {

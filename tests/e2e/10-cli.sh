@@ -67,6 +67,10 @@ is "$(printf '%s' "$out" | python3 -c 'import json,sys; print([s["name"] for s i
 # logs
 is "$(nacre sandbox logs a 2>&1 | sort)" $'blue\noops\nstarted' "logs has the main process's output"
 is "$(nacre sandbox logs a 2>/dev/null)" $'started\nblue' "with stderr apart"
+out=$(timeout 60 nacre sandbox logs -f a 2>/dev/null | head -n 1; echo "${PIPESTATUS[0]}")
+is "$out" $'started\n141' "logs -f ends by SIGPIPE when its reader leaves, though no line comes"
+out=$(nacre sandbox list 2>&1 >/dev/full)
+is "$? $out" '125 nacre: cannot write the output: No space left on device' "a list that cannot be written is an error"
 # 2000 lines of 4 KiB pass what is kept; as text each byte takes four, and they
 # pass what one answer holds.
 nacre sandbox create --name long --from tiny -- sh -c 'x=$(head -c 4090 /dev/zero | tr "\0" "\377"); n=1000; while [ $n -lt 3000 ]; do echo "$n $x"; n=$((n+1)); done; sleep 1000' >/dev/null
@@ -76,6 +80,8 @@ ok $? "a long log comes to its end"
 nacre sandbox logs long -n 2000 >"$work/long" 2>"$work/left"
 like "$(cat "$work/left")" '^[0-9]+ lines before these are left out: the answer is full$' "an answer that is full says what it leaves out"
 is "$(tail -n 1 "$work/long" | cut -c 1-4)" 2999 "and has the newest lines"
+out=$(timeout 60 nacre sandbox logs long 2>/dev/null | head -n 1 | cut -c 5; echo "${PIPESTATUS[0]}")
+is "$out" $' \n141' "who reads one of many lines ends it by SIGPIPE"
 n=$(wc -l <"$work/long")
 ok $((n < 55 || n > 64)) "as many as one message holds"
 is "$(cut -c 1-4 "$work/long")" "$(seq $((3000 - n)) 2999)" "without a gap"
