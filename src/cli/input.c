@@ -14,23 +14,20 @@ enum {
 	KEY_SECOND = 0x11 /* Ctrl-Q */
 };
 
-/* Take the keys out; true when they are complete. */
-static bool
-take_keys(struct cli_input *i, uint8_t *bytes, size_t *n)
+bool
+cli_input_keys(bool *has_first, struct span in, uint8_t *out, size_t *n)
 {
-	size_t kept = 0;
-
-	for (size_t k = 0; k < *n; k++) {
-		bool is_first = bytes[k] == KEY_FIRST && !i->has_first;
-
-		if (i->has_first && bytes[k] == KEY_SECOND)
+	*n = 0;
+	for (size_t k = 0; k < in.len; k++) {
+		if (*has_first && in.ptr[k] == KEY_SECOND)
 			return true;
-		/* One Ctrl-P waits for what follows; two are one. */
-		i->has_first = is_first;
-		if (!is_first)
-			bytes[kept++] = bytes[k];
+		/* What followed is not the second: the first was meant. */
+		if (*has_first)
+			out[(*n)++] = KEY_FIRST;
+		*has_first = in.ptr[k] == KEY_FIRST;
+		if (!*has_first)
+			out[(*n)++] = in.ptr[k];
 	}
-	*n = kept;
 	return false;
 }
 
@@ -51,7 +48,9 @@ end(struct cli_input *i)
 static bool
 pump(struct cli_input *i)
 {
-	uint8_t bytes[LIMIT_CHUNK];
+	uint8_t bytes[LIMIT_CHUNK - 1];
+	uint8_t keys[LIMIT_CHUNK]; /* one that was held back comes first */
+	const uint8_t *what = bytes;
 	ssize_t got;
 	size_t n;
 
@@ -65,8 +64,12 @@ pump(struct cli_input *i)
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return false;
 	n = got > 0 ? (size_t)got : 0;
-	i->has_left = i->is_raw && i->has_keys && take_keys(i, bytes, &n);
-	if (got <= 0 || i->has_left || (n > 0 && !i->take(i, bytes, n)))
+	if (i->is_raw && i->has_keys) {
+		i->has_left =
+		    cli_input_keys(&i->has_first, span_of(bytes, n), keys, &n);
+		what = keys;
+	}
+	if (got <= 0 || i->has_left || (n > 0 && !i->take(i, what, n)))
 		end(i);
 	return !i->has_ended;
 }
@@ -125,6 +128,39 @@ cli_input_size(struct winsize *size)
 	return ioctl(STDIN_FILENO, TIOCGWINSZ, size) == 0;
 }
 
+/* The terminal is its owner's again, then the signal does what it would. */
+static void
+on_end_signal(void *owner, int sig)
+{
+	struct cli_input *i = owner;
+	sigset_t one;
+
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &i->saved);
+	(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&one);
+	(void)sigaddset(&one, sig);
+	(void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+	(void)raise(sig);
+}
+
+static void
+take_end_signals(struct cli_input *i)
+{
+	static const int ends[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
+	struct sigaction now;
+	struct fault f = { 0 };
+
+	for (size_t k = 0; k < NELEM(ends); k++) {
+		/* What our caller ignores (nohup) does not end us. */
+		if (sigaction(ends[k], NULL, &now) == 0 &&
+		    now.sa_handler == SIG_IGN)
+			continue;
+		if (loop_signal(i->stream->client->loop, ends[k], on_end_signal,
+			i, &f) != 0)
+			log_warn(&f, "a signal may leave the terminal raw");
+	}
+}
+
 void
 cli_input_raw(struct cli_input *i)
 {
@@ -133,6 +169,7 @@ cli_input_raw(struct cli_input *i)
 
 	if (tcgetattr(STDIN_FILENO, &i->saved) != 0)
 		return;
+	take_end_signals(i);
 	t = i->saved;
 	cfmakeraw(&t);
 	i->is_raw = tcsetattr(STDIN_FILENO, TCSANOW, &t) == 0;

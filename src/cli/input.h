@@ -30,12 +30,18 @@ struct cli_input {
 	bool is_raw;
 };
 
+/*
+ * Ctrl-P Ctrl-Q among the bytes typed: true when both have come. Until then
+ * *n bytes of out are to be sent, which has room for one more than `in`: a
+ * Ctrl-P waits in *has_first for what follows it.
+ */
+bool cli_input_keys(bool *has_first, struct span in, uint8_t *out, size_t *n);
 void cli_input_init(struct cli_input *i, struct client_stream *s);
 void cli_input_watch(struct cli_input *i);
 /* stdin's size; false when it is no terminal. */
 bool cli_input_size(struct winsize *size);
-/* A terminal's keys go as they are pressed, until close; its size to resized().
- * Nothing when stdin is no terminal. */
+/* A terminal's keys go as they are pressed, until close or until a signal ends
+ * us; its size to resized(). Nothing when stdin is no terminal. */
 void cli_input_raw(struct cli_input *i);
 /* The terminal as it was. Before the client is closed. */
 void cli_input_close(struct cli_input *i);

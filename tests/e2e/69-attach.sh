@@ -98,6 +98,29 @@ out=$(VERB=connect python3 "$work/terminal.py" 100 40 '' '$ ' 'sh -c "echo run\\
 is "$? $out" $'0 yes\nyes\nyes' "Ctrl-P Ctrl-Q leaves it"
 until_is 0 nacre sandbox exec t -- sh -c 'ps | grep -c "[5]000"'
 is $? 0 "and what it ran is gone"
+out=$(VERB=connect python3 "$work/terminal.py" 100 40 '' '$ ' 'sh -c "stty raw -echo; echo run\\$((40+2)); dd bs=1 count=5 2>/dev/null | od -An -tx1; exit 6"; exit $?\n' run42 \
+	'\x10' '' 'a' '' '\x10\x10b' '10 61 10 10 62')
+is "$? $out" $'6 yes\nyes\nyes\nyes\nyes' "a Ctrl-P that no Ctrl-Q follows is typed"
+cat >"$work/ended.py" <<'PY'
+import os, pty, select, signal, sys, termios
+# argv: a signal's name. How nacre ends by it, and how it leaves the terminal.
+sig = getattr(signal, sys.argv[1])
+signal.alarm(300)
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("nacre", ["nacre", "sandbox", "connect", "t"])
+before = termios.tcgetattr(pty.openpty()[1])
+seen = b""
+while b"$ " not in seen:
+    seen += os.read(fd, 4096)
+raw = termios.tcgetattr(fd) != before
+os.kill(pid, sig)
+status = os.waitpid(pid, 0)[1]
+print(raw, os.WIFSIGNALED(status) and os.WTERMSIG(status) == sig, termios.tcgetattr(fd) == before)
+PY
+for sig in SIGTERM SIGHUP SIGINT SIGQUIT; do
+	is "$(ulimit -c 0; python3 "$work/ended.py" $sig)" "True True True" "$sig ends connect and leaves the terminal as it was"
+done
 
 # --- what runs
 nacre sandbox exec t -- sh -c 'exec sleep 4321' &
