@@ -219,6 +219,29 @@ open_process(struct client *cl, int *fd, struct fault *f)
 	return *fd >= 0 ? 0 : fault_sys(f, "cannot watch process %d", a.pid);
 }
 
+/*
+ * Until the connection and then the process have ended, in one time. Machines
+ * that end too take theirs, which the gateway bounds, however many they are.
+ */
+static int
+wait_end(struct client *cl, int process, bool sandboxes, struct fault *f)
+{
+	int64_t until = clock_mono_ms() + STOP_DEADLINE_MS;
+	struct pollfd p = { .fd = process, .events = POLLIN };
+	int64_t left = STOP_DEADLINE_MS;
+
+	while (!cl->down && left > 0) {
+		if (loop_tick(cl->loop, (int)left, f) != 0)
+			return -1;
+		if (!sandboxes)
+			left = until - clock_mono_ms();
+	}
+	if (cl->down && poll(&p, 1, left > 0 ? (int)left : 0) > 0)
+		return 0;
+	return fault_set(f, FAULT_TIMEOUT,
+	    "the gateway does not end: see its log");
+}
+
 /* Answered first, then gone: only then its lock on the state is free. */
 static int
 stop_gateway(struct client *cl, bool sandboxes, struct fault *f)
@@ -226,21 +249,13 @@ stop_gateway(struct client *cl, bool sandboxes, struct fault *f)
 	nacre_v1_StopGatewayRequest ask = { .stop_sandboxes = sandboxes };
 	nacre_v1_StopGatewayReply a = nacre_v1_StopGatewayReply_init_zero;
 	with_fd process = -1;
-	struct pollfd p;
 
 	if (open_process(cl, &process, f) != 0 ||
 	    CLIENT_UNARY(cl, "/nacre.v1.Nacre/StopGateway",
 		nacre_v1_StopGatewayRequest, &ask, nacre_v1_StopGatewayReply,
 		&a, f) != 0)
 		return -1;
-	while (!cl->down)
-		if (loop_tick(cl->loop, STOP_DEADLINE_MS, f) != 0)
-			return -1;
-	p = (struct pollfd){ .fd = process, .events = POLLIN };
-	if (poll(&p, 1, STOP_DEADLINE_MS) <= 0)
-		return fault_set(f, FAULT_TIMEOUT,
-		    "the gateway does not end: see its log");
-	return 0;
+	return wait_end(cl, process, sandboxes, f);
 }
 
 int
