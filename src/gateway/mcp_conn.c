@@ -35,9 +35,9 @@ struct mcp_conn {
 	enum phase phase;
 	int fd;
 	bool is_gone;
-	bool closes;  /* no request follows */
-	bool is_deaf; /* bytes wait behind the request that is served */
-	bool streams;
+	bool closes;    /* no request follows */
+	bool is_deaf;   /* bytes wait behind the request that is served */
+	bool in_chunks; /* what streams */
 	bool shut;
 	struct watch watch;
 	struct timer timer;
@@ -196,6 +196,7 @@ put_answer(struct mcp_conn *c, const struct mcp_answer *a, struct fault *f)
 		.type = a->type,
 		.body = a->body,
 		.streams = a->stream,
+		.is_old = q->minor == 0,
 		.is_head = span_is(q->method, "HEAD"),
 		.more = more,
 	};
@@ -208,7 +209,7 @@ put_answer(struct mcp_conn *c, const struct mcp_answer *a, struct fault *f)
 		len = strlen(more);
 	}
 	c->closes = c->closes || a->close;
-	c->streams = a->stream;
+	c->in_chunks = a->stream && !r.is_old;
 	r.closes = c->closes;
 	return h1_reply(&c->out, &r, f);
 }
@@ -239,12 +240,17 @@ sink_piece(void *owner, struct span bytes)
 {
 	struct mcp_conn *c = owner;
 	struct fault f = { 0 };
+	int rc;
 
 	if (c->is_gone)
 		return;
 	if (c->out.len > MCP_STREAM_OUT)
-		fault_set(&f, FAULT_LIMIT, "the client does not read");
-	if (f.code != FAULT_NONE || h1_chunk(&c->out, bytes, &f) < 0) {
+		rc = fault_set(&f, FAULT_LIMIT, "the client does not read");
+	else if (c->in_chunks)
+		rc = h1_chunk(&c->out, bytes, &f);
+	else
+		rc = buf_add(&c->out, bytes.ptr, bytes.len, &f);
+	if (rc < 0) {
 		lost(c, &f);
 		return;
 	}
@@ -259,9 +265,9 @@ sink_end(void *owner, bool broken)
 
 	if (c->is_gone)
 		return;
-	if (c->streams && h1_end(&c->out, &f) < 0)
+	if (c->in_chunks && h1_end(&c->out, &f) < 0)
 		broken = true;
-	c->streams = false;
+	c->in_chunks = false;
 	if (broken) {
 		c->exchange = NULL;
 		conn_close(c);

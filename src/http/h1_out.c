@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an HTTP/1.1 server says. All of it is framed: by length or chunks. */
+/* What an HTTP/1.1 server says. All of it is framed, by length or chunks, but
+ * what streams to HTTP/1.0, which knows neither chunks nor what follows. */
 #include "http/h1_inner.h"
 
 static const struct {
@@ -50,7 +51,7 @@ h1_reply(struct buf *out, const struct h1_reply *r, struct fault *f)
 	    (r->type && buf_fmt(out, "Content-Type: %s\r\n", r->type) != 0) ||
 	    (has_length &&
 		buf_fmt(out, "Content-Length: %zu\r\n", r->body.len) != 0) ||
-	    (r->streams &&
+	    (r->streams && !r->is_old &&
 		buf_fmt(out, "Transfer-Encoding: chunked\r\n") != 0) ||
 	    (r->closes && buf_fmt(out, "Connection: close\r\n") != 0) ||
 	    buf_fmt(out, "%s\r\n", r->more ? r->more : "") != 0)

@@ -90,6 +90,8 @@ struct h1_reply {
 	const char *type; /* Content-Type, NULL: no body */
 	struct span body; /* ignored when streams */
 	bool streams;     /* chunks follow, then h1_end() */
+	bool is_old;      /* to HTTP/1.0: no chunks, what streams goes as it is
+			   * until the connection ends */
 	bool closes;      /* say Connection: close */
 	bool is_head;     /* answers HEAD: the length, no body */
 	/* Whole lines with their CRLF, NULL for none. Ours: what a stranger

@@ -84,6 +84,7 @@ struct door_conn {
 	bool is_kept;      /* goes on after this answer */
 	bool is_begun;     /* the head of an answer is out */
 	bool is_streaming; /* and its body is not whole */
+	bool in_chunks;    /* which it comes in, but for HTTP/1.0 */
 	bool is_looked_up; /* a lookup is on its way */
 	bool is_gone;      /* closed; freed when nothing is on its way */
 	bool is_deaf;      /* bytes wait behind the request that is served */

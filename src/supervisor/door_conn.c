@@ -182,16 +182,19 @@ reply_failed(struct door_conn *c, const struct fault *f)
 void
 door_reply(struct door_conn *c, const struct h1_reply *r)
 {
+	const struct h1_request *q = h1_request(c->reader);
 	struct h1_reply mine = *r;
 	struct fault f = { 0 };
 
 	c->is_begun = true;
 	c->is_streaming = r->streams;
+	mine.is_old = q->minor == 0;
+	c->in_chunks = r->streams && !mine.is_old;
 	/* The last place is not for one who may never ask again. */
 	c->is_kept =
 	    c->is_kept && !r->closes && c->door->live < DOOR_CONNECTIONS;
 	mine.closes = !c->is_kept;
-	mine.is_head = span_is(h1_request(c->reader)->method, "HEAD");
+	mine.is_head = span_is(q->method, "HEAD");
 	set_timer(c, DOOR_WRITE_MS);
 	if (h1_reply(&c->out, &mine, &f) != 0) {
 		reply_failed(c, &f);
@@ -205,8 +208,10 @@ void
 door_piece(struct door_conn *c, struct span piece)
 {
 	struct fault f = { 0 };
+	int rc = c->in_chunks ? h1_chunk(&c->out, piece, &f)
+			      : buf_add(&c->out, piece.ptr, piece.len, &f);
 
-	if (h1_chunk(&c->out, piece, &f) != 0) {
+	if (rc != 0) {
 		reply_failed(c, &f);
 		return;
 	}
@@ -220,7 +225,7 @@ door_end(struct door_conn *c)
 	struct fault f = { 0 };
 
 	c->is_streaming = false;
-	if (h1_end(&c->out, &f) != 0) {
+	if (c->in_chunks && h1_end(&c->out, &f) != 0) {
 		reply_failed(c, &f);
 		return;
 	}

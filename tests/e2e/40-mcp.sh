@@ -187,6 +187,32 @@ lives=$(session) ended=$(session)
 is "$(by_socket -o /dev/null -w '%{http_code}' -H "mcp-session-id: $ended" -X DELETE)" 204 "a session is ended"
 is "$(pings "$lives") $(pings "$ended")" "200 404" "and another is not"
 
+# --- a stream to HTTP/1.0, which has no chunks: the end is the connection's
+waiting() { echo '"id":"'"$1"'","argv":["sh","-c","until [ -e /tmp/'"$2"' ]; do sleep 0.1; done; echo went"]'; }
+go() { nacre mcp call exec '{"id":"lead/box","argv":["touch","/tmp/'"$1"'"]}' >/dev/null; }
+first() { head -n 1 "$1" | tr -d '\r'; }
+by_socket -0 -N --raw -D "$work/old.head" -o "$work/old" -H "mcp-session-id: $lives" -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"exec","arguments":{'"$(waiting lead/box one)"'}}}' &
+old=$!
+until_is 'HTTP/1.1 200 OK' first "$work/old.head"
+go one
+wait $old
+like "$? $(tr -d '\r' <"$work/old.head")" '^0 .*text/event-stream.*Connection: close' "a stream to HTTP/1.0 ends with its connection"
+[[ $(cat "$work/old.head" "$work/old") =~ [Cc]hunked|$'\n'0$'\r' ]]
+ok $((! $?)) "and has no chunks"
+is "$(sed -n 's/^data: //p' "$work/old" | tail -n 1 | python3 -c 'import json,sys; print(json.load(sys.stdin)["result"]["structuredContent"]["stdout"])')" went "but is whole"
+nacre mcp call update_grant '{"sandbox":"lead","programs":["/bin/nacre","/bin/ask"]}' >/dev/null
+request old tools/call '"name":"exec","arguments":{'"$(waiting box two)"'},' 'Mcp-Name: exec\r\nAccept: application/json, text/event-stream\r\n'
+sed -i 's,HTTP/1.1,HTTP/1.0,' "$work/old"
+nacre sandbox cp "$work/old" lead:/tmp/old >/dev/null
+nacre sandbox exec lead -- ask $door 80 /tmp/old >"$work/door" &
+old=$!
+until_is 'HTTP/1.1 200 OK' first "$work/door"
+go two
+wait $old
+like "$? $(tr -d '\r' <"$work/door")" '^0 .*text/event-stream.*Connection: close.*data: .*"stdout":"went' "so does one from the door"
+[[ $(cat "$work/door") =~ [Cc]hunked|$'\n'0$'\r' ]]
+ok $((! $?)) "without chunks too"
+
 # --- the gateway goes and comes
 pid=$(gateway_pid)
 kill -9 "$pid"

@@ -390,6 +390,13 @@ answers_are_framed(void **state)
 	    "Transfer-Encoding: chunked\r\n\r\n"
 	    "10\r\n0123456789abcdef\r\n0\r\n\r\n"));
 	buf_clear(&b);
+	r.is_old = true;
+	r.closes = true;
+	assert_int_equal(h1_reply(&b, &r, &f), 0);
+	assert_true(span_is(buf_span(&b),
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	    "Connection: close\r\n\r\n"));
+	buf_clear(&b);
 	assert_int_equal(h1_go_on(&b, &f), 0);
 	assert_true(span_is(buf_span(&b), "HTTP/1.1 100 Continue\r\n\r\n"));
 	buf_release(&b);
