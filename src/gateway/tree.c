@@ -244,7 +244,7 @@ tree_read(struct gateway *g, const char *root, struct arena *a, struct tree *t,
 	struct reader r = { .a = a };
 
 	memset(t, 0, sizeof(*t));
-	if (store_lineage_tree(g->store, root, add, &r, f) < 0)
+	if (store_lineage_there(g->store, root, add, &r, f) < 0)
 		return -1;
 	if (r.n == 0)
 		return fault_set(f, FAULT_NOT_FOUND, "sandbox not found");

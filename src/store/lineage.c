@@ -190,6 +190,16 @@ store_lineage_tree(struct store *s, const char *root, store_lineage_each each,
 }
 
 int
+store_lineage_there(struct store *s, const char *root, store_lineage_each each,
+    void *owner, struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, STORE_LINEAGE_THERE);
+
+	store_bind_text(q, 1, root);
+	return list(s, q, each, owner, f);
+}
+
+int
 store_lineage_states(struct store *s, uint32_t state, store_lineage_each each,
     void *owner, struct fault *f)
 {

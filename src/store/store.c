@@ -11,7 +11,7 @@
 #include "store/inner.h"
 
 enum {
-	STORE_VERSION = 4,
+	STORE_VERSION = 5,
 };
 
 static const char schema[] =
@@ -89,8 +89,18 @@ static const char schema_4[] =
     " digest BLOB NOT NULL, created_ms INTEGER NOT NULL,"
     " expires_ms INTEGER NOT NULL, UNIQUE (user, name)) STRICT;";
 
+/* Which of a tree are there: of an agent that has opened and deleted thousands
+ * the others are not to be read with each of its calls. */
+static const char schema_5[] =
+    "ALTER TABLE lineage ADD COLUMN removed INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE lineage SET removed = 1"
+    " WHERE id NOT IN (SELECT id FROM sandboxes);"
+    "CREATE INDEX lineage_there ON lineage (root, seq) WHERE removed = 0;"
+    "CREATE TRIGGER lineage_removed AFTER DELETE ON sandboxes BEGIN"
+    " UPDATE lineage SET removed = 1 WHERE id = old.id; END;";
+
 static const char *const schemas[STORE_VERSION] = { schema, schema_2, schema_3,
-	schema_4 };
+	schema_4, schema_5 };
 
 int
 store_fault(struct store *s, const char *doing, struct fault *f)
@@ -159,7 +169,7 @@ set_up(struct store *s, struct fault *f)
 		if (run(s, schemas[i], f) < 0)
 			return -1;
 	}
-	return run(s, "PRAGMA user_version = 4; COMMIT", f);
+	return run(s, "PRAGMA user_version = 5; COMMIT", f);
 }
 
 static int

@@ -160,6 +160,9 @@ typedef int (*store_lineage_each)(void *owner, const struct store_lineage *row,
     struct fault *f);
 int store_lineage_tree(struct store *s, const char *root,
     store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
+/* Those of it that are not deleted: what the deleted ones were costs nothing. */
+int store_lineage_there(struct store *s, const char *root,
+    store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
 /* All in that state, of all trees. */
 int store_lineage_states(struct store *s, uint32_t state,
     store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;

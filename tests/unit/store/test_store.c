@@ -356,6 +356,57 @@ lineage_outlives_its_sandbox(void **state)
 	store_close(s);
 }
 
+static void
+expect_there(struct store *s, const char *root, const char *want)
+{
+	struct buf b;
+
+	buf_init(&b, 256);
+	assert_int_equal(store_lineage_there(s, root, note_ids, &b, &fault), 0);
+	assert_true(span_is(buf_span(&b), want));
+	buf_release(&b);
+}
+
+/* Also of a store from before it knew: what was deleted then stays so. */
+static void
+a_tree_knows_who_of_it_is_there(void **state)
+{
+	static const char *const names[] = { "root", "one", "two", "three" };
+	struct store *s = open_store();
+	struct store_sandbox row;
+	sqlite3 *db;
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(names); i++) {
+		struct store_lineage l =
+		    lineage_of("", i == 0 ? "" : "id-root", "id-root");
+
+		row = row_of(names[i], (int64_t)i);
+		(void)text_copy(l.id, sizeof(l.id), span_str(row.id));
+		assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+		assert_int_equal(store_lineage_insert(s, &l, &fault), 0);
+	}
+	expect_there(s, "id-root", "id-root+ id-one+ id-two+ id-three+ ");
+	assert_int_equal(store_sandbox_remove(s, "id-one", &fault), 0);
+	expect_there(s, "id-root", "id-root+ id-two+ id-three+ ");
+	assert_int_equal(store_commit(s, &fault), 0);
+	store_close(s);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+			     "DROP TRIGGER lineage_removed;"
+			     "DROP INDEX lineage_there;"
+			     "ALTER TABLE lineage DROP COLUMN removed;"
+			     "PRAGMA user_version = 4",
+			     NULL, NULL, NULL),
+	    SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	s = open_store();
+	expect_there(s, "id-root", "id-root+ id-two+ id-three+ ");
+	assert_int_equal(store_sandbox_remove(s, "id-two", &fault), 0);
+	expect_there(s, "id-root", "id-root+ id-three+ ");
+	store_close(s);
+}
+
 /* Names are free again when their sandbox is gone, so the newest counts. */
 static void
 a_deleted_root_is_found_by_its_name(void **state)
@@ -414,6 +465,7 @@ an_older_store_is_brought_to_this_form(void **state)
 	    sqlite3_exec(db,
 		"DROP TABLE lineage; DROP TABLE grants; DROP TABLE requests;"
 		"DROP TABLE checkpoints; DROP TABLE tokens;"
+		"DROP TRIGGER lineage_removed;"
 		"PRAGMA user_version = 1",
 		NULL, NULL, NULL),
 	    SQLITE_OK);
@@ -570,6 +622,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    a_file_that_is_no_store_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lineage_outlives_its_sandbox,
+		    set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_tree_knows_who_of_it_is_there,
 		    set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_deleted_root_is_found_by_its_name, set_up, tear_down),
