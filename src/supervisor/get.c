@@ -201,6 +201,19 @@ act_on(struct get *g, const nacre_sandbox_v1_FileReply *r, struct fault *f)
 	return g->asked == GET_STAT ? enter(g, &r->node, f) : 0;
 }
 
+/* Nobody waits any more; a descriptor has come all the same. */
+static int
+take_in_vain(struct get *g, const nacre_sandbox_v1_FileReply *r,
+    struct fault *f)
+{
+	int got = 0;
+
+	if (r->tag)
+		got = box_take(&g->sv->box, r->tag, &g->fd, 1, f);
+	fd_close(&g->fd);
+	return got;
+}
+
 static int
 take_reply(struct get *g, struct span m, struct fault *f)
 {
@@ -212,7 +225,7 @@ take_reply(struct get *g, struct span m, struct fault *f)
 
 	arena_init(&mine, SUPERVISOR_ARENA);
 	if (WIRE_DECODE(nacre_sandbox_v1_FileReply, &r, m, a, f) == 0)
-		got = act_on(g, &r, f);
+		got = g->is_done ? take_in_vain(g, &r, f) : act_on(g, &r, f);
 	if (l && got == 0) {
 		l->list = r;
 		l->next = 0;
@@ -228,7 +241,7 @@ replied(void *owner, const struct fault *why, struct span m)
 	struct fault f = *why;
 
 	g->waits = false;
-	if (f.code != FAULT_NONE || g->is_done || take_reply(g, m, &f) != 0)
+	if (f.code != FAULT_NONE || take_reply(g, m, &f) != 0)
 		finish(g, &f);
 	walk(g);
 	release(g);
