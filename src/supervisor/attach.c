@@ -107,6 +107,31 @@ attach_errno(struct fault *f, int error, const char *what, const char *path)
 	return -1;
 }
 
+void
+attach_copy_add(struct supervisor *sv, struct copy *c)
+{
+	c->next = sv->copies;
+	sv->copies = c;
+}
+
+void
+attach_copy_remove(struct supervisor *sv, const struct copy *c)
+{
+	struct copy **at = &sv->copies;
+
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (*at)
+		*at = c->next;
+}
+
+void
+attach_copies_end(struct supervisor *sv, const struct fault *why)
+{
+	for (struct copy *c = sv->copies; c; c = c->next)
+		c->end(c, why);
+}
+
 int
 attach_check(const struct supervisor *sv, const nacre_session_v1_Open *o,
     struct fault *f)

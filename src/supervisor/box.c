@@ -369,14 +369,27 @@ box_open(struct box *b, struct loop *loop, const struct box_events *events,
 	return b->link ? 0 : -1;
 }
 
+static void
+close_kept(struct box *b)
+{
+	/* With it goes what is still on its way in it. */
+	fd_close(&b->pass);
+	for (size_t i = 0; i < NELEM(b->kept); i++) {
+		for (size_t j = 0; j < b->kept[i].n; j++)
+			fd_close(&b->kept[i].fds[j]);
+		b->kept[i].n = 0;
+	}
+}
+
 void
 box_kill(struct box *b)
 {
 	fd_close(&b->start);
-	if (b->pid <= 0)
-		return;
-	(void)kill(b->pid, SIGKILL);
-	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR) {
+	if (b->pid > 0) {
+		(void)kill(b->pid, SIGKILL);
+		while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR) {
+		}
+		b->pid = 0;
 	}
-	b->pid = 0;
+	close_kept(b);
 }

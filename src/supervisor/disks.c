@@ -102,6 +102,16 @@ take_down(bool *is_up, const char *path, struct fault *f)
 	return 0;
 }
 
+/* A file that was opened in the sandbox holds the sandbox's mount of the disk,
+ * not ours: then ours goes, and nothing is written out. */
+static int
+check_let_go(struct fault *f)
+{
+	with_fd fd = open(DISK_UPPER, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	return fd < 0 ? fault_sys(f, "cannot have '%s' alone", DISK_UPPER) : 0;
+}
+
 int
 disks_unmount(struct disks *d, struct fault *f)
 {
@@ -109,5 +119,5 @@ disks_unmount(struct disks *d, struct fault *f)
 	    take_down(&d->upper, "/up", f) != 0 ||
 	    take_down(&d->image, "/low", f) != 0)
 		return -1;
-	return 0;
+	return d->on_disk ? check_let_go(f) : 0;
 }

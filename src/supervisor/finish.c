@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end. Asked for: every process gets TERM, then KILL; the output goes up;
- * the disk is unmounted, so that its file system is clean; Stopped is said
- * and the machine waits a while for its keeper. Not asked for (the port or
- * the sandbox is gone): nothing runs on, and the machine ends at once.
+ * copies are ended, as an open file keeps the disk mounted; it is unmounted,
+ * so that its file system is clean; Stopped is said and the machine waits a
+ * while for its keeper. Not asked for (the port or the sandbox is gone):
+ * nothing runs on, and the machine ends at once.
  */
+#include <unistd.h>
+
 #include "supervisor/inner.h"
 
 enum {
@@ -41,11 +44,17 @@ finish_tell(struct supervisor *sv)
 static void
 clean_up(struct supervisor *sv)
 {
+	struct fault why = { 0 };
 	struct fault f = { 0 };
 
+	(void)fault_set(&why, FAULT_NOT_READY, "the sandbox is ending");
+	attach_copies_end(sv, &why);
 	box_kill(&sv->box);
-	if (disks_unmount(&sv->disks, &f) != 0)
-		log_warn(&f, "disk stays mounted");
+	if (disks_unmount(&sv->disks, &f) == 0)
+		return;
+	log_warn(&f, "disk stays mounted");
+	/* Also what nothing is mounted of any more. */
+	sync();
 }
 
 void

@@ -27,6 +27,7 @@ struct level {
 };
 struct get {
 	struct supervisor *sv;
+	struct copy copy;
 	struct rpc_call *call;
 	nacre_session_v1_GetPart part;
 	bool tells_holes;
@@ -66,6 +67,7 @@ get_free(void *owner)
 	while (g->depth)
 		pop(g);
 	fd_close(&g->fd);
+	attach_copy_remove(g->sv, &g->copy);
 	free(g);
 }
 
@@ -85,6 +87,15 @@ finish(struct get *g, const struct fault *f)
 		return;
 	g->is_done = true;
 	attach_done(g->call, f, g->bytes, g->entries);
+}
+
+static void
+end(struct copy *c, const struct fault *why)
+{
+	struct get *g = CONTAINER_OF(c, struct get, copy);
+
+	finish(g, why);
+	fd_close(&g->fd);
 }
 
 static int
@@ -419,6 +430,8 @@ get_open(struct supervisor *sv, const char *id, const nacre_session_v1_Get *q,
 		return -1;
 	}
 	sv->files++;
+	g->copy.end = end;
+	attach_copy_add(sv, &g->copy);
 	if (ask(g, GET_STAT, 0, f) != 0)
 		finish(g, f);
 	return 0;

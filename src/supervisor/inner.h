@@ -145,7 +145,8 @@ int box_watch(struct box *b, struct fault *f) MUST_CHECK;
 /* The n descriptors sent under tag, now the caller's. */
 int box_take(struct box *b, uint64_t tag, int *fds, size_t n,
     struct fault *f) MUST_CHECK;
-/* Kill the process (and so all in its namespaces) and wait for it. */
+/* Kill the process (and so all in its namespaces), wait for it, and close the
+ * descriptors of it that nobody has taken. */
 void box_kill(struct box *b);
 
 /* --- tunnel.c: CONNECT gateway.nacre:443, TLS, gRPC; again when it breaks. */
@@ -353,6 +354,16 @@ int attach_errno(struct fault *f, int error, const char *what,
 /* The last message of a put or get, then the end. */
 void attach_done(struct rpc_call *call, const struct fault *f, uint64_t bytes,
     uint64_t entries);
+/* A put or a get. Before the disks are let go each is ended, and then has no
+ * file open and opens none. */
+struct copy {
+	struct copy *next;
+	void (*end)(struct copy *c, const struct fault *why);
+};
+void attach_copy_add(struct supervisor *sv, struct copy *c);
+/* Not before its file is closed. Fine when it was never added. */
+void attach_copy_remove(struct supervisor *sv, const struct copy *c);
+void attach_copies_end(struct supervisor *sv, const struct fault *why);
 int put_open(struct supervisor *sv, const char *id,
     const nacre_session_v1_Put *q, struct fault *f) MUST_CHECK;
 int remove_open(struct supervisor *sv, const char *id,
@@ -404,6 +415,7 @@ struct supervisor {
 	struct run *spare;                 /* a call for the next one */
 	struct timer spare_due;
 	unsigned files; /* puts and gets that run */
+	struct copy *copies;
 	struct door door;
 	struct brake brake;
 	struct deferred early;

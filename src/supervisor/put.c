@@ -22,6 +22,7 @@ enum {
 
 struct put {
 	struct supervisor *sv;
+	struct copy copy;
 	struct rpc_call *call; /* NULL once closed */
 	char target[LIMIT_PATH];
 	char name[256];
@@ -64,6 +65,7 @@ put_free(void *owner)
 	struct put *p = owner;
 
 	fd_close(&p->fd);
+	attach_copy_remove(p->sv, &p->copy);
 	buf_release(&p->held);
 	free(p);
 }
@@ -85,6 +87,15 @@ finish(struct put *p, const struct fault *f)
 		return;
 	p->is_done = true;
 	attach_done(p->call, f, p->bytes, p->entries);
+}
+
+static void
+end(struct copy *c, const struct fault *why)
+{
+	struct put *p = CONTAINER_OF(c, struct put, copy);
+
+	finish(p, why);
+	fd_close(&p->fd);
 }
 
 static void
@@ -433,6 +444,8 @@ put_open(struct supervisor *sv, const char *id, const nacre_session_v1_Put *q,
 		return -1;
 	}
 	sv->files++;
+	p->copy.end = end;
+	attach_copy_add(sv, &p->copy);
 	if (ask_file(p, &ask, p->path, target_known, f) == 0)
 		p->waits = true;
 	else

@@ -151,6 +151,34 @@ wait b
 END
 is "$(grep '^vmm ' <<<"$out" | tr '\n' ' ')$(of b | head -n 1)" 'vmm idle vmm busy vmm busy out 20000\x0a' "without a gateway what runs goes on"
 
+# --- a stop while a copy that nobody reads has a file open
+blank "$work/disk"
+guest <<END
+launch dir=/w -- sleep 1000
+wait ready
+exec a -- sh -c 'head -c 4000000 /dev/zero >/w/big; sync'
+wait a
+get g /w/big stall
+wait g
+exec b -- sh -c 'seq 1 20000 >/w/last; sha256sum </w/last'
+wait b
+stop 1000
+wait stopped
+END
+is "$(grep -c '^stopped' <<<"$out") $(grep -c 'stays mounted' "$work/log")" "1 0" "a stop with a file open in a copy lets the disk go"
+e2fsck -fn "$work/disk" >"$work/fsck" 2>&1
+is $? 0 "the disk is clean"
+written=$(of b | head -n 1)
+guest <<END
+launch dir=/w -- sleep 1000
+wait ready
+exec b -- sh -c 'sha256sum </w/last'
+wait b
+stop 1000
+wait stopped
+END
+is "$(of b | head -n 1)" "${written:-nothing}" "and has what was written last"
+
 # --- the port is lost
 blank "$work/disk"
 guest <<END

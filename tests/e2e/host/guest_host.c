@@ -13,8 +13,9 @@
  *   exec ID [tty|timeout=MS|in=TEXT|open|dir=D|stall]... -- ARGV...
  *   take ID                     read on after a stall
  *   input ID TEXT | end ID | signal ID N | size ID COLS ROWS | cancel ID
- *   put ID PATH NAME FILE | get ID PATH | get ID PATH > FILE
+ *   put ID PATH NAME FILE | get ID PATH | get ID PATH > FILE | get ID PATH stall
  *   wait ID | exit | stopped | ready | session | lost | away | refreshed
+ *                               of a get that stalls: until its file is open
  *   break                       drop the tunnel, let it come back
  *   refresh on|off|MS           answer Refresh, MS: with tokens of that life
  *   session on|off|drop         answer Session, refuse its token, or be gone
@@ -179,6 +180,7 @@ do_get(char **w, size_t n)
 	nacre_session_v1_Down d = nacre_session_v1_Down_init_zero;
 	struct stream *s = new_stream('g', w[1]);
 
+	s->stalls = n > 3 && strcmp(w[3], "stall") == 0;
 	if (n > 4)
 		s->fd =
 		    open(w[4], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -209,7 +211,8 @@ has_come(const char *what)
 	if (strcmp(what, "session") == 0)
 		return host.session != NULL;
 	s = find(what);
-	return !s || s->is_done;
+	/* A get that stalls has come when its file is open. */
+	return !s || s->is_done || (s->kind == 'g' && s->unread > 0);
 }
 
 static void
