@@ -184,7 +184,7 @@ inlet_write(struct run *r)
 		inlet_give_back(r);
 		if (r->in_ends && r->in_fd >= 0)
 			inlet_close(r);
-	} else if (r->in_fd >= 0 && !r->is_tty && !loop_is_watched(&r->in) &&
+	} else if (r->in_fd >= 0 && !loop_is_watched(&r->in) &&
 	    loop_watch(r->sv->loop, &r->in, r->in_fd, LOOP_OUT, &f) != 0) {
 		log_warn(&f, "cannot watch input of '%s'", r->id);
 	}
