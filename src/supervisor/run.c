@@ -339,7 +339,9 @@ take_descriptors(struct run *r, const int *fds, size_t n)
 		r->out[1].fd = fds[2];
 	}
 	r->is_started = true;
-	if (r->in_held.len || r->in_ends)
+	if (r->in_ends)
+		run_input_end(r);
+	else if (r->in_held.len)
 		inlet_write(r);
 	if (!r->has_exited)
 		run_pump(r);

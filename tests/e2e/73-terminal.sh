@@ -107,4 +107,7 @@ type_line 'exit 7'
 shows 'left with 7'
 ok $? "the shell's own end is connect's"
 screen kill-server
+
+# --- more than a terminal holds, for one who reads it late
+is "$(seq 1 40000 | timeout 60 nacre sandbox exec -t t -- sh -c 'stty -echo; sleep 2; echo $(wc -l) lines' | grep -o '40000 lines')" "40000 lines" "all input of a terminal comes, however late it is read"
 nacre sandbox delete t >/dev/null

@@ -90,12 +90,47 @@ a_terminal_takes_more_than_it_holds(void **state)
 	run_free(r);
 }
 
+static void
+input_of_a_terminal_may_end_before_its_start(void **state)
+{
+	struct run *r = begin(true);
+	struct fault f = { 0 };
+	char got[8];
+	ssize_t n = -1;
+	int ends[2];
+
+	(void)state;
+	run_input(r, SPAN_LIT("all\n"), 0);
+	run_input_end(r);
+	open_terminal(ends);
+	answer_started(expect_asked(1, "Exec"), 5, ends, 1);
+	fd_close(&ends[0]);
+	while (!r->is_started)
+		tick();
+	for (int i = 0; n < 0 && i < 1000; i++) {
+		assert_int_equal(loop_tick(sv->loop, 10, &f), 0);
+		n = read(ends[1], got, sizeof(got));
+	}
+	assert_int_equal(n, 4);
+	n = -1;
+	for (int i = 0; n < 0 && i < 1000; i++) {
+		assert_int_equal(loop_tick(sv->loop, 10, &f), 0);
+		n = read(ends[1], got, sizeof(got));
+	}
+	assert_int_equal(n, 0);
+	fd_close(&ends[1]);
+	run_free(r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 		    a_terminal_takes_more_than_it_holds, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    input_of_a_terminal_may_end_before_its_start, setup,
+		    teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
