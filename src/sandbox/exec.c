@@ -16,6 +16,7 @@
 
 enum {
 	LOOK_MS = 10,       /* longer than most commands take */
+	START_MS = 30000,   /* until exec: longer than a freeze can be */
 	SPARE_BUSY_MS = 20, /* the next spare, while this one runs */
 	SPARE_IDLE_MS = 2   /* and when it has ended and been told */
 };
@@ -65,6 +66,15 @@ exec_release(struct exec *e)
 	e->is_used = false;
 }
 
+/* The group is not there before the child has made it. */
+static int
+send_signal(const struct exec *e, bool group, int sig)
+{
+	if (group && kill(-e->pid, sig) == 0)
+		return 0;
+	return !group || errno == ESRCH ? kill(e->pid, sig) : -1;
+}
+
 /* TERM to the group first; after two seconds KILL. */
 static void
 timed_out(struct timer *t)
@@ -74,7 +84,7 @@ timed_out(struct timer *t)
 
 	if (e->pid <= 0)
 		return;
-	(void)kill(-e->pid, sig);
+	(void)send_signal(e, true, sig);
 	if (!e->timed_out)
 		loop_timer_set(e->sb->loop, t, SANDBOX_KILL_MS);
 	e->timed_out = true;
@@ -139,6 +149,18 @@ runs_or_not(struct exec *e)
 	reap_settle(e);
 }
 
+/* The agent can stop a child before its exec, and so keep its place for good:
+ * it has a while. Its end is told as any other's. */
+static void
+look_later(struct exec *e)
+{
+	bool is_late = clock_mono_ms() - e->began_ms > START_MS;
+
+	if (is_late && e->pid > 0)
+		(void)send_signal(e, true, SIGKILL);
+	loop_timer_set(e->sb->loop, &e->look, is_late ? START_MS : LOOK_MS);
+}
+
 /*
  * Has it come to run? The pipe is empty while the child is on its way, at its
  * end when exec closed it, and holds a report when a step failed.
@@ -152,7 +174,7 @@ exec_look(struct exec *e)
 		return;
 	n = read(e->report_fd, &e->said, sizeof(e->said));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		loop_timer_set(e->sb->loop, &e->look, LOOK_MS);
+		look_later(e);
 		return;
 	}
 	e->has_failed = n > 0;
@@ -182,12 +204,13 @@ static void
 watch_report(struct exec *e, bool tell_at_once)
 {
 	struct fault ignored = { 0 };
+	bool is_watched = tell_at_once &&
+	    loop_watch(e->sb->loop, &e->report, e->report_fd, LOOP_IN,
+		&ignored) == 0;
 
 	e->first_pid = e->pid;
-	if (!tell_at_once ||
-	    loop_watch(e->sb->loop, &e->report, e->report_fd, LOOP_IN,
-		&ignored) != 0)
-		loop_timer_set(e->sb->loop, &e->look, LOOK_MS);
+	e->began_ms = clock_mono_ms();
+	loop_timer_set(e->sb->loop, &e->look, is_watched ? START_MS : LOOK_MS);
 }
 
 static int
@@ -356,7 +379,7 @@ exec_signal_serve(struct serving *s, struct span m)
 		else if (q.signal < 1 || q.signal > 64)
 			(void)fault_field(&f, "signal", "%d is no signal",
 			    (int)q.signal);
-		else if (kill(q.group ? -e->pid : e->pid, q.signal) != 0)
+		else if (send_signal(e, q.group, q.signal) != 0)
 			(void)fault_sys(&f, "cannot signal");
 	}
 	arena_release(&a);

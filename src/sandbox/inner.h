@@ -142,6 +142,7 @@ struct exec {
 	int report_fd; /* -1 once its end or a report was read */
 	struct watch report;
 	struct timer look;
+	int64_t began_ms; /* mono; the child was made */
 	struct child_report said;
 	struct timer timer;
 	int ours[3]; /* ends for the supervisor, until passed */

@@ -283,7 +283,7 @@ struct run {
 	bool is_lost;     /* its Attach is gone, output goes nowhere */
 	bool is_starting; /* Exec is not answered */
 	bool is_started;  /* descriptors are here */
-	bool ends_early;  /* to be ended as soon as it has started */
+	bool ends_early;  /* to be ended, also when it has started */
 	bool has_exited;
 	bool drain_over;
 	bool is_done;
@@ -321,7 +321,8 @@ void run_resize(struct run *r, uint32_t cols, uint32_t rows);
 void run_signal(struct run *r, int32_t signal);
 /* The sink has room again. */
 void run_pump(struct run *r);
-/* Nobody reads any more. end_it: TERM, and KILL after two seconds. */
+/* Nobody reads any more. end_it: TERM, and KILL after two seconds; before its
+ * start KILL. */
 void run_detach(struct run *r, bool end_it);
 
 /* --- exec.c: execs, each with its Attach call. */

@@ -483,6 +483,10 @@ run_detach(struct run *r, bool end_it)
 	r->in_ends = true;
 	if (!r->is_started) {
 		r->ends_early = end_it;
+		/* The agent may have stopped it before its exec, when it hears
+		 * nothing but KILL. */
+		if (end_it && r->is_starting && !r->has_exited)
+			run_signal(r, 9);
 		return;
 	}
 	inlet_write(r);

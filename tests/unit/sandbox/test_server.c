@@ -5,6 +5,12 @@
  * a real guest.
  */
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <signal.h>
+
 #include "served.h"
 
 static void
@@ -376,6 +382,80 @@ much_output_waits_for_its_reader(void **state)
 	assert_int_equal(frames[1].len, 40 * 65536);
 }
 
+static void
+not_reached(struct timer *t)
+{
+	(void)t;
+	fail();
+}
+
+/* A child on its way to its program, where it stays. */
+static struct exec *
+stuck(void)
+{
+	struct exec *e = &sandbox->execs[0];
+	int report[2];
+
+	assert_int_equal(pipe2(report, O_CLOEXEC | O_NONBLOCK), 0);
+	*e = (struct exec){ .sb = sandbox,
+		.is_used = true,
+		.ours = { -1, -1, -1 },
+		.pty = -1,
+		.report_fd = report[0],
+		.report = { .fd = -1 },
+		.look = { .fire = not_reached },
+		.plan = { .stdio = { -1, -1, -1 } } };
+	(void)text_copy(e->id, sizeof(e->id), span_str(id));
+	e->began_ms = clock_mono_ms();
+	e->pid = fork();
+	assert_true(e->pid >= 0);
+	while (e->pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)pause();
+	}
+	(void)close(report[1]);
+	return e;
+}
+
+static void
+expect_killed(struct exec *e)
+{
+	while (!e->has_ended)
+		tick();
+	assert_true(WIFSIGNALED(e->status));
+	assert_int_equal(WTERMSIG(e->status), SIGKILL);
+	assert_true(e->is_told);
+}
+
+static void
+a_child_has_a_while_to_come_to_its_program(void **state)
+{
+	struct exec *e = stuck();
+
+	(void)state;
+	e->began_ms -= 60000;
+	exec_look(e);
+	expect_killed(e);
+}
+
+/* It has no group of its own yet. */
+static void
+a_child_that_does_not_run_yet_can_be_ended(void **state)
+{
+	nacre_sandbox_v1_SignalRequest q =
+	    nacre_sandbox_v1_SignalRequest_init_zero;
+	struct exec *e = stuck();
+
+	(void)state;
+	q.exec_id = id;
+	q.signal = SIGKILL;
+	q.group = true;
+	assert_int_equal(
+	    ask_ok(CALL "Signal", nacre_sandbox_v1_SignalRequest_fields, &q),
+	    FAULT_NONE);
+	expect_killed(e);
+}
+
 /* --- calls beside bytes on one link */
 enum {
 	STREAMS = 20, /* every second one has no reader */
@@ -648,6 +728,8 @@ main(void)
 		TEST(bad_requests_are_named),
 		TEST(an_exec_runs_with_its_bytes_in_frames),
 		TEST(much_output_waits_for_its_reader),
+		TEST(a_child_has_a_while_to_come_to_its_program),
+		TEST(a_child_that_does_not_run_yet_can_be_ended),
 		TEST(control_answers_under_bulk),
 		TEST(what_cannot_run_says_where_it_failed),
 		TEST(a_timeout_ends_the_group),

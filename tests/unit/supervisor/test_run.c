@@ -122,12 +122,40 @@ input_of_a_terminal_may_end_before_its_start(void **state)
 	run_free(r);
 }
 
+static void
+who_leaves_before_the_start_ends_it(void **state)
+{
+	nacre_sandbox_v1_SignalRequest q =
+	    nacre_sandbox_v1_SignalRequest_init_zero;
+	struct run *r = begin(false);
+	struct asked *exec = expect_asked(1, "Exec");
+	struct fault f = { 0 };
+	struct arena a;
+
+	(void)state;
+	run_detach(r, true);
+	arena_init(&a, SUPERVISOR_ARENA);
+	assert_int_equal(WIRE_DECODE(nacre_sandbox_v1_SignalRequest, &q,
+			     buf_span(&expect_asked(2, "Signal")->message), &a,
+			     &f),
+	    0);
+	assert_string_equal(q.exec_id, "x");
+	assert_int_equal(q.signal, 9);
+	arena_release(&a);
+	rpc_finish(exec->call, NULL, span_of(NULL, 0));
+	while (!r->is_done)
+		tick();
+	run_free(r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 		    a_terminal_takes_more_than_it_holds, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    who_leaves_before_the_start_ends_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    input_of_a_terminal_may_end_before_its_start, setup,
 		    teardown),
