@@ -14,7 +14,8 @@
 
 #include "supervisor/inner.h"
 
-#define EXEC "/nacre.sandbox.v1.Sandbox/Exec"
+#define EXEC   "/nacre.sandbox.v1.Sandbox/Exec"
+#define BEARER "Bearer "
 
 struct pending {
 	struct box *box;
@@ -182,7 +183,7 @@ box_watch(struct box *b, struct fault *f)
 static int
 set_bearer(struct box *b, const char *token, struct fault *f)
 {
-	if (!text_fmt(b->bearer, sizeof(b->bearer), "Bearer %s", token))
+	if (!text_fmt(b->bearer, sizeof(b->bearer), BEARER "%s", token))
 		return fault_set(f, FAULT_LIMIT, "sandbox token is too long");
 	return 0;
 }
@@ -228,26 +229,10 @@ box_grant(struct box *b, const char *token, struct fault *f)
 	return r;
 }
 
-static void
-renewed(void *owner, const struct fault *f, struct span reply)
-{
-	struct box *b = owner;
+static void renewed(void *owner, const struct fault *why, struct span reply);
 
-	(void)reply;
-	if (f->code == FAULT_NONE) {
-		memcpy(b->bearer, b->renewal, sizeof(b->bearer));
-		secret_wipe(b->renewal, sizeof(b->renewal));
-		if (b->spare) /* under the old token */
-			rpc_cancel(b->spare->call);
-		return;
-	}
-	log_warn(f, "sandbox refused its new token");
-	if (b->link)
-		rpc_link_drop(b->link, f);
-}
-
-int
-box_renew(struct box *b, const char *token, struct fault *f)
+static int
+send_renewal(struct box *b, struct fault *f)
 {
 	nacre_sandbox_v1_RenewRequest q =
 	    nacre_sandbox_v1_RenewRequest_init_zero;
@@ -255,14 +240,54 @@ box_renew(struct box *b, const char *token, struct fault *f)
 	struct arena a;
 	int r;
 
-	if (!text_fmt(b->renewal, sizeof(b->renewal), "Bearer %s", token))
-		return fault_set(f, FAULT_LIMIT, "sandbox token is too long");
 	arena_init(&a, 4096);
-	digest_of(span_str(token), sum);
+	digest_of(span_from(span_str(b->renewal), sizeof(BEARER) - 1), sum);
 	q.token_sha256 = wire_bytes(&a, span_of(sum, sizeof(sum)));
 	r = BOX_CALL(b, "Renew", RenewRequest, &q, renewed, b, f);
 	arena_release(&a);
+	if (r != 0)
+		secret_wipe(b->renewal, sizeof(b->renewal));
 	return r;
+}
+
+/* The newest that came meanwhile. */
+static int
+go_on_renewing(struct box *b, struct fault *f)
+{
+	memcpy(b->renewal, b->newest, sizeof(b->renewal));
+	secret_wipe(b->newest, sizeof(b->newest));
+	return b->renewal[0] != '\0' ? send_renewal(b, f) : 0;
+}
+
+static void
+renewed(void *owner, const struct fault *why, struct span reply)
+{
+	struct box *b = owner;
+	struct fault f = *why;
+
+	(void)reply;
+	if (f.code == FAULT_NONE) {
+		memcpy(b->bearer, b->renewal, sizeof(b->bearer));
+		if (b->spare) /* under the old token */
+			rpc_cancel(b->spare->call);
+		if (go_on_renewing(b, &f) == 0)
+			return;
+	}
+	log_warn(&f, "sandbox refused its new token");
+	if (b->link)
+		rpc_link_drop(b->link, &f);
+}
+
+int
+box_renew(struct box *b, const char *token, struct fault *f)
+{
+	bool is_under_way = b->renewal[0] != '\0';
+	char *to = is_under_way ? b->newest : b->renewal;
+
+	if (strlen(token) >= SUPERVISOR_TOKEN)
+		return fault_set(f, FAULT_LIMIT, "sandbox token is too long");
+	(void)text_fmt(to, sizeof(b->renewal), BEARER "%s", token);
+	return is_under_way ? 0 : send_renewal(b, f);
 }
 
 static void

@@ -103,6 +103,7 @@ struct box {
 	char bearer[SUPERVISOR_TOKEN + 8];
 	struct pending *spare; /* an Exec that was opened ahead, or NULL */
 	char renewal[SUPERVISOR_TOKEN + 8]; /* once the sandbox has it */
+	char newest[SUPERVISOR_TOKEN + 8];  /* came meanwhile, goes next */
 	/* Descriptors that came before they were asked for. */
 	struct {
 		uint64_t tag;
@@ -135,7 +136,8 @@ int box_call(struct box *b, const char *method,
 /* Open the call of the next Exec, while nobody waits for it. */
 void box_spare(struct box *b);
 /* Replace the token: the sandbox is told under the old one, which calls carry
- * until it has answered. */
+ * until it has answered. One at a time: of those that come meanwhile it is told
+ * the last. */
 int box_renew(struct box *b, const char *token, struct fault *f) MUST_CHECK;
 /* A call of many messages, the caller's own; NULL: it cannot be opened. */
 struct rpc_call *box_stream(struct box *b, const char *method,
