@@ -50,7 +50,7 @@ enum sandbox_limits {
 	SANDBOX_KILL_MS = 2000,         /* from TERM to KILL after a timeout */
 	SANDBOX_LIST = 256,             /* nodes of one LIST answer */
 	SANDBOX_LIST_BYTES = 512 << 10, /* names and targets in it */
-	SANDBOX_REMOVE = 256,           /* names of one REMOVE */
+	SANDBOX_REMOVE = 256,           /* names and folders of one REMOVE */
 	SANDBOX_PATHS = 32,             /* folders of PATH that are searched */
 };
 /* Nobody else's uid: the agent can neither signal nor trace this process. */
