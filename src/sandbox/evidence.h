@@ -30,6 +30,7 @@ enum evidence_limits {
 	EVIDENCE_HOLDERS = 64,     /* told of one socket */
 	EVIDENCE_LOOKUPS = 32,     /* at once */
 	EVIDENCE_LINKS = 256,      /* descriptors looked at in one tick */
+	EVIDENCE_STEPS = 1 << 18,  /* and in one lookup; past it: cut */
 	EVIDENCE_LISTING = 1024,   /* bytes of a folder read at once */
 };
 
@@ -158,6 +159,7 @@ struct lookup {
 	struct holder holders[EVIDENCE_HOLDERS];
 	size_t n;
 	bool is_cut;
+	unsigned steps; /* so far */
 	/* Where it is: processes, their threads, the descriptors of each. */
 	struct listing processes;
 	struct listing threads;

@@ -225,6 +225,7 @@ lookup_new(struct lookups *ls)
 	ls->kept = NULL;
 	l->n = 0;
 	l->pid = l->tid = 0;
+	l->steps = 0;
 	l->is_cut = l->is_counted = l->has_more = false;
 	l->next = NULL;
 	l->processes.fd = l->threads.fd = l->files.fd = -1;
@@ -243,6 +244,13 @@ look(struct deferred *d)
 		return;
 	for (int i = 0; i < EVIDENCE_LINKS && goes_on; i++)
 		goes_on = step(ls, l);
+	l->steps += EVIDENCE_LINKS;
+	/* An agent's threads, each with all its descriptors, are millions:
+	 * nobody is told whose they are, and the next may look. */
+	if (goes_on && l->steps >= EVIDENCE_STEPS) {
+		l->is_cut = true;
+		goes_on = false;
+	}
 	if (!goes_on) {
 		ls->first = l->next;
 		ls->n--;

@@ -299,6 +299,50 @@ a_process_whose_first_thread_ended_is_found(void **state)
 	child_end();
 }
 
+static void *
+rest(void *none)
+{
+	(void)pause();
+	return none;
+}
+
+/* Threads share what is open, and each of them shows all of it. */
+static void
+hold_in_many_threads(void)
+{
+	pthread_attr_t small;
+	pthread_t t;
+
+	for (int i = 0; i < 900; i++)
+		(void)!dup(child.in[0]);
+	if (pthread_attr_init(&small) != 0 ||
+	    pthread_attr_setstacksize(&small, 1 << 16) != 0)
+		_exit(1);
+	for (int i = 0; i < EVIDENCE_STEPS / 900 + 1; i++)
+		if (pthread_create(&t, &small, rest, NULL) != 0)
+			_exit(1);
+	(void)close(child.s[0]);
+	(void)close(child.s[1]);
+}
+
+static void
+a_lookup_ends_where_there_are_too_many(void **state)
+{
+	struct fault f = { 0 };
+	struct stat st;
+
+	(void)state;
+	child_begin(hold_in_many_threads);
+	assert_int_equal(fstat(child.s[0], &st), 0);
+	is_done = false;
+	assert_non_null(lookup_start(&lookups, st.st_ino, looked_up, NULL, &f));
+	while (!is_done)
+		tick();
+	assert_true(found_cut);
+	forget();
+	child_end();
+}
+
 static void
 lookups_are_counted(void **state)
 {
@@ -322,6 +366,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_thread_with_descriptors_of_its_own_is_found),
 		cmocka_unit_test(the_last_of_many_descriptors_is_found),
 		cmocka_unit_test(a_process_whose_first_thread_ended_is_found),
+		cmocka_unit_test(a_lookup_ends_where_there_are_too_many),
 		cmocka_unit_test(lookups_are_counted),
 	};
 	int status = copies_main(argc, argv);
