@@ -65,6 +65,21 @@ output_sent(struct rpc_link *l, size_t n)
 		h2_output_sent(l->h2, n);
 }
 
+/* What is not read when a socket is closed resets it, and the peer may never see
+ * why: it is read away, as far as a tick would have. */
+static void
+discard(const struct rpc_link *l)
+{
+	NOT_ZEROED uint8_t bytes[LIMIT_WRITE];
+	size_t left = RPC_TICK_BYTES;
+	ssize_t n = 1;
+
+	while (l->is_socket && left > 0 && n > 0) {
+		n = recv(l->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		left -= n > 0 && (size_t)n < left ? (size_t)n : left;
+	}
+}
+
 static void
 finish_if_done(struct rpc_link *l)
 {
@@ -80,6 +95,7 @@ finish_if_done(struct rpc_link *l)
 		if (tls_wire(l->tls).len > 0)
 			(void)transport_write(l, tls_wire(l->tls));
 	}
+	discard(l);
 	link_fail(l, &f);
 }
 
@@ -166,6 +182,8 @@ feed_h2(struct rpc_link *l, struct span plain)
 	/* let the GOAWAY out, if it can go at once */
 	l->is_busy = false;
 	pump_write(l);
+	if (!l->is_dead)
+		discard(l);
 	link_fail(l, &f);
 	return -1;
 }
