@@ -69,6 +69,9 @@ doorway_leave(struct join *j)
 	if (!d || --d->joins > 0)
 		return;
 	loop_unwatch(&d->watch);
+	/* A child that is on its way to its exec has a copy, which would listen
+	 * on: the next doorway could not be bound. */
+	(void)shutdown(d->fd, SHUT_RDWR);
 	fd_close(&d->fd);
 }
 

@@ -333,6 +333,27 @@ past_the_cap_a_connect_is_told_to_come_again(void **state)
 		assert_int_equal(agents.sandbox->broker.doorways[i].fd, -1);
 }
 
+/* As a child has one that was made meanwhile and did not come to its exec. */
+static void
+a_copy_of_a_doorway_is_in_nobodys_way(void **state)
+{
+	const struct doorway *d = agents.sandbox->broker.doorways;
+	with_fd copy = -1;
+	pid_t pid;
+
+	(void)state;
+	agents_forget();
+	pid = agents_begin(knock);
+	while (copy < 0) {
+		agents_tick();
+		if (d->fd >= 0)
+			copy = fcntl(d->fd, F_DUPFD_CLOEXEC, 3);
+	}
+	agents_await(pid);
+	assert_int_equal(d->fd, -1);
+	agents_run(knock);
+}
+
 /* --- those who die, and those who cheat */
 static void
 a_process_may_die_while_it_waits(void **state)
@@ -676,6 +697,7 @@ main(void)
 		cmocka_unit_test(an_epoll_from_before_sees_the_connection),
 		cmocka_unit_test(two_hundred_at_once_are_all_answered),
 		cmocka_unit_test(past_the_cap_a_connect_is_told_to_come_again),
+		cmocka_unit_test(a_copy_of_a_doorway_is_in_nobodys_way),
 		cmocka_unit_test(a_process_may_die_while_it_waits),
 		cmocka_unit_test(
 		    a_changed_address_or_socket_is_never_joined_for_another),
