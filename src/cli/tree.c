@@ -341,39 +341,62 @@ lineage_row(struct cli *c, struct cli_table *t, const nacre_v1_LineageRow *r)
 	cli_table_row(c, t, cells);
 }
 
+/* A page at a time; one of the table or of the array takes each row. */
+static int
+lineage_rows(struct client *cl, const char *name, struct cli_table *t,
+    struct json_out *o, struct fault *f)
+{
+	nacre_v1_GetLineageRequest m = nacre_v1_GetLineageRequest_init_zero;
+
+	m.id = copy(cl->cli, name);
+	m.limit = LIST_PAGE;
+	for (;;) {
+		nacre_v1_GetLineageReply r = nacre_v1_GetLineageReply_init_zero;
+
+		if (CLIENT_UNARY(cl, NACRE "GetLineage",
+			nacre_v1_GetLineageRequest, &m,
+			nacre_v1_GetLineageReply, &r, f) != 0)
+			return -1;
+		if (r.is_deleted)
+			(void)fprintf(stderr,
+			    "nacre: no sandbox '%s' is there: the newest"
+			    " deleted one\n",
+			    cli_text(m.id));
+		for (pb_size_t i = 0; i < r.rows_count; i++)
+			if (cl->cli->json)
+				lineage_json(o, &r.rows[i]);
+			else
+				lineage_row(cl->cli, t, &r.rows[i]);
+		if (!r.next_cursor || !*r.next_cursor)
+			return 0;
+		m.id = r.rows[0].root; /* a name may come to mean another */
+		m.cursor = r.next_cursor;
+	}
+}
+
 static int
 lineage(struct client *cl, const char *name, struct fault *f)
 {
 	static const char *const heads[] = { "NAME", "DEPTH", "KIND", "BY",
 		"CREATED", "ENDED", "WHY", "ID" };
-	nacre_v1_GetLineageRequest m = nacre_v1_GetLineageRequest_init_zero;
-	nacre_v1_GetLineageReply r = nacre_v1_GetLineageReply_init_zero;
 	struct cli_table t;
 	struct json_out o;
 	struct buf b;
 
-	m.id = copy(cl->cli, name);
-	if (CLIENT_UNARY(cl, NACRE "GetLineage", nacre_v1_GetLineageRequest, &m,
-		nacre_v1_GetLineageReply, &r, f) != 0)
-		return -1;
-	if (r.is_deleted)
-		(void)fprintf(stderr,
-		    "nacre: no sandbox '%s' is there: the newest deleted one\n",
-		    cli_text(m.id));
-	if (!cl->cli->json) {
-		cli_table_init(&t, heads, NELEM(heads));
-		for (pb_size_t i = 0; i < r.rows_count; i++)
-			lineage_row(cl->cli, &t, &r.rows[i]);
-		cli_table_print(&t);
-		return 0;
-	}
+	cli_table_init(&t, heads, NELEM(heads));
 	buf_init(&b, CLI_OUTPUT);
 	json_out_init(&o, &b);
 	json_out_array(&o);
-	for (pb_size_t i = 0; i < r.rows_count; i++)
-		lineage_json(&o, &r.rows[i]);
+	if (lineage_rows(cl, name, &t, &o, f) != 0) {
+		buf_release(&b);
+		return -1;
+	}
 	json_out_end(&o);
-	return cli_json_print(&b, &o, f);
+	if (cl->cli->json)
+		return cli_json_print(&b, &o, f);
+	buf_release(&b);
+	cli_table_print(&t);
+	return 0;
 }
 
 int

@@ -50,6 +50,14 @@ do_child_get(struct call *c, struct fault *f)
 
 /* --- list */
 
+static uint32_t
+page_limit(uint32_t asked)
+{
+	if (asked == 0)
+		return LIST_DEFAULT;
+	return asked < LIST_MOST ? asked : LIST_MOST;
+}
+
 static int
 read_cursor(const nacre_v1_ListChildrenRequest *ask, const struct tree *t,
     uint32_t *from, struct fault *f)
@@ -143,11 +151,9 @@ do_child_list(struct call *c, struct fault *f)
 	const nacre_v1_ListChildrenRequest *ask = c->ask;
 	nacre_v1_ListChildrenReply r = nacre_v1_ListChildrenReply_init_zero;
 	struct which *w = make(c);
-	uint32_t limit = ask->limit == 0 ? LIST_DEFAULT : ask->limit;
+	uint32_t limit = page_limit(ask->limit);
 	uint32_t from;
 
-	if (limit > LIST_MOST)
-		limit = LIST_MOST;
 	if (!(c->caller.who & CALL_SANDBOX) &&
 	    (ask->parent == NULL || *ask->parent == '\0'))
 		return list_all(c, ask, limit, f);
@@ -251,7 +257,7 @@ do_child_delete_answer(struct call *c)
 struct rows {
 	struct call *c;
 	nacre_v1_GetLineageReply r;
-	pb_size_t room;
+	uint32_t limit;
 };
 
 static void
@@ -275,25 +281,35 @@ tell(const struct store_lineage *l, struct arena *a, nacre_v1_LineageRow *out)
 	out->why = arena_str(a, span_str(l->why));
 }
 
+/* One row more than a page tells that there are more. */
 static int
 add(void *owner, const struct store_lineage *row, struct fault *f)
 {
 	struct rows *to = owner;
 
-	if (to->r.rows_count == to->room) {
-		pb_size_t room = to->room == 0 ? 16 : 2 * to->room;
-		nacre_v1_LineageRow *grown =
-		    arena_get(&to->c->arena, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fault_set(f, FAULT_LIMIT, "the tree is too big");
-		if (to->room > 0)
-			memcpy(grown, to->r.rows, to->room * sizeof(*grown));
-		to->r.rows = grown;
-		to->room = room;
-	}
-	tell(row, &to->c->arena, &to->r.rows[to->r.rows_count++]);
+	(void)f;
+	if (to->r.rows_count == to->limit)
+		to->r.next_cursor = to->r.rows[to->limit - 1].id;
+	else
+		tell(row, &to->c->arena, &to->r.rows[to->r.rows_count++]);
 	return 0;
+}
+
+/* The last id of the page before; it may be deleted, but is of this tree. */
+static int
+check_cursor(struct call *c, const char *cursor, const char *root,
+    struct fault *f)
+{
+	struct store_lineage l;
+
+	if (*cursor == '\0')
+		return 0;
+	if (store_lineage_by_id(c->g->store, cursor, &c->arena, &l, f) < 0 &&
+	    f->code != FAULT_NOT_FOUND)
+		return -1;
+	if (f->code == FAULT_NONE && strcmp(l.root, root) == 0)
+		return 0;
+	return fault_field(f, "cursor", "cursor is none of this tree");
 }
 
 /* By id: also of what is deleted, for its rows stay. */
@@ -336,15 +352,24 @@ int
 do_lineage(struct call *c, struct fault *f)
 {
 	const nacre_v1_GetLineageRequest *ask = c->ask;
-	struct rows to = { .c = c };
+	struct rows to = { .c = c, .limit = page_limit(ask->limit) };
+	struct store_tree_page page = { .after = ask->cursor,
+		.limit = to.limit + 1 };
 	struct store_lineage l;
 	int rc;
 
+	if (page.after == NULL)
+		page.after = "";
+	to.r.rows = arena_get(&c->arena, to.limit * sizeof(*to.r.rows));
+	if (to.r.rows == NULL)
+		return fault_set(f, FAULT_LIMIT, "the page is too big");
 	if (ask->id != NULL && identity_is_id(span_str(ask->id)))
 		rc = find_by_id(c, ask->id, &l, f);
 	else
 		rc = find_by_name(c, ask->id, &l, &to.r.is_deleted, f);
-	if (rc < 0 || store_lineage_tree(c->g->store, l.root, add, &to, f) < 0)
+	page.root = l.root;
+	if (rc < 0 || check_cursor(c, page.after, l.root, f) < 0 ||
+	    store_lineage_tree(c->g->store, &page, add, &to, f) < 0)
 		return -1;
 	return CALL_REPLY(c, nacre_v1_GetLineageReply, &to.r, f);
 }

@@ -180,12 +180,14 @@ list(struct store *s, sqlite3_stmt *q, store_lineage_each each, void *owner,
 }
 
 int
-store_lineage_tree(struct store *s, const char *root, store_lineage_each each,
-    void *owner, struct fault *f)
+store_lineage_tree(struct store *s, const struct store_tree_page *page,
+    store_lineage_each each, void *owner, struct fault *f)
 {
 	sqlite3_stmt *q = store_use(s, STORE_LINEAGE_TREE);
 
-	store_bind_text(q, 1, root);
+	store_bind_text(q, 1, page->root);
+	store_bind_text(q, 2, page->after);
+	store_bind_int(q, 3, (int64_t)page->limit);
 	return list(s, q, each, owner, f);
 }
 

@@ -155,10 +155,15 @@ int store_lineage_by_name(struct store *s, const char *name, struct arena *a,
 /* The newest root of that name that is deleted; user empty: whoever's. */
 int store_lineage_gone(struct store *s, const char *name, const char *user,
     struct arena *a, struct store_lineage *row, struct fault *f) MUST_CHECK;
-/* All of a root's tree, deleted ones too. `each` may not list again. */
+/* A root's tree, deleted ones too. `each` may not list again. */
+struct store_tree_page {
+	const char *root;
+	const char *after; /* id of the row before them; empty: the oldest */
+	size_t limit;
+};
 typedef int (*store_lineage_each)(void *owner, const struct store_lineage *row,
     struct fault *f);
-int store_lineage_tree(struct store *s, const char *root,
+int store_lineage_tree(struct store *s, const struct store_tree_page *page,
     store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
 /* Those of it that are not deleted: what the deleted ones were costs nothing. */
 int store_lineage_there(struct store *s, const char *root,

@@ -135,6 +135,15 @@ page = call("ListChildren", nacre.ListChildrenRequest(parent="lead", limit=2), n
 rest = call("ListChildren", nacre.ListChildrenRequest(parent="lead", limit=200, cursor=page.next_cursor), nacre.ListChildrenReply)
 test(len(page.sandboxes) == 2 and page.next_cursor and not rest.next_cursor, "children come in pages", page)
 test(len({c.id for c in list(page.sandboxes) + list(rest.sandboxes)}) == len(children()), "without gap or repeat")
+rows, cursor = [], ""
+while not rows or cursor:
+    page = call("GetLineage", nacre.GetLineageRequest(id="lead", limit=2, cursor=cursor), nacre.GetLineageReply)
+    rows += page.rows
+    cursor = page.next_cursor
+test(len(page.rows) <= 2 and len(rows) > 4, "so does lineage", len(rows))
+whole = call("GetLineage", nacre.GetLineageRequest(id="lead"), nacre.GetLineageReply)
+test(list(whole.rows) == rows and not whole.next_cursor, "and it is the same in one", whole)
+refused(Code.INVALID_ARGUMENT, "INVALID_ARGUMENT", "GetLineage", nacre.GetLineageRequest(id="lead", cursor="x"), nacre.GetLineageReply, "a cursor of another tree is none")
 call("StopChild", nacre.StopChildRequest(id="lead/p0"), nacre.ChildReply)
 told = no_file(Code.FAILED_PRECONDITION, "NOT_READY", "a stopped child has no files to give", "lead/p0", "/tmp/done")
 test(told and told.state == "stopped", "with its state", told)

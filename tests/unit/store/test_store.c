@@ -319,6 +319,26 @@ note_ids(void *owner, const struct store_lineage *row, struct fault *f)
 	return buf_fmt(owner, "%s%s ", row->id, row->is_there ? "+" : "-");
 }
 
+static int
+count(void *owner, const struct store_lineage *row, struct fault *f)
+{
+	(void)row;
+	(void)f;
+	(*(size_t *)owner)++;
+	return 0;
+}
+
+static void
+expect_page(struct store *s, const char *root, const char *after, size_t limit,
+    size_t want)
+{
+	struct store_tree_page page = { root, after, limit };
+	size_t n = 0;
+
+	assert_int_equal(store_lineage_tree(s, &page, count, &n, &fault), 0);
+	assert_int_equal(n, want);
+}
+
 static void
 lineage_outlives_its_sandbox(void **state)
 {
@@ -335,10 +355,16 @@ lineage_outlives_its_sandbox(void **state)
 	assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
 	assert_int_equal(store_lineage_insert(s, &root, &fault), 0);
 	assert_int_equal(store_lineage_insert(s, &child, &fault), 0);
-	assert_int_equal(store_lineage_tree(s, row.id, note_ids, &b, &fault),
+	assert_int_equal(store_lineage_tree(s,
+			     &(struct store_tree_page){ row.id, "", 9 },
+			     note_ids, &b, &fault),
 	    0);
 	assert_true(text_fmt(want, sizeof(want), "%s+ b- ", row.id));
 	assert_true(span_is(buf_span(&b), want));
+	expect_page(s, row.id, "", 1, 1);
+	expect_page(s, row.id, row.id, 9, 1);
+	expect_page(s, row.id, "b", 9, 0);
+	expect_page(s, "b", "", 9, 0);
 	child.counted = false;
 	child.ended_ms = 7;
 	assert_int_equal(store_lineage_update(s, &child, &fault), 0);
