@@ -21,8 +21,7 @@ enum {
 	AT_ONCE = 64,       /* of one machine */
 	BODIES = 4 << 20,   /* bytes of one machine's bodies */
 	SMALL = 64 << 10,
-	INDEX = 64 << 20, /* arena of an image's index */
-	ROW = 4 << 20,    /* of a sandbox */
+	ROW = 4 << 20, /* of a sandbox */
 };
 
 struct door_call {
@@ -213,63 +212,24 @@ field_get(const void *at, const char *name, size_t nth, struct span *value)
 	return false;
 }
 
-static struct mcp_seen *
-find_seen(struct gateway *g, const char *image, struct span path)
-{
-	for (size_t i = 0; i < MCP_SEEN; i++) {
-		struct mcp_seen *s = &g->mcp->seen[i];
-
-		if (strcmp(s->image, image) == 0 && span_is(path, s->path))
-			return s;
-	}
-	return NULL;
-}
-
-/* Reading an index is a tick's worth of work for a large image. */
-static struct mcp_seen *
-look_up(struct gateway *g, const char *image, struct span path, struct fault *f)
-{
-	struct mcp_seen *to = &g->mcp->seen[g->mcp->seen_next % MCP_SEEN];
-	const struct image_program *p = NULL;
-	struct image_index index;
-	struct arena a;
-
-	arena_init(&a, INDEX);
-	if (image_index_read(&g->images, image, &a, &index, f) == 0)
-		p = image_index_program(&index, path);
-	if (p != NULL && path.len < sizeof(to->path)) {
-		g->mcp->seen_next++;
-		(void)text_copy(to->image, sizeof(to->image), span_str(image));
-		(void)text_copy(to->path, sizeof(to->path), path);
-		memcpy(to->digest, p->digest, DIGEST_SIZE);
-	}
-	arena_release(&a);
-	return p != NULL && path.len < sizeof(to->path) ? to : NULL;
-}
-
 /* Of the image's own file, as the import wrote it down. */
 static bool
 image_digest(struct gateway *g, const char *sandbox_id, struct span path,
     uint8_t out[DIGEST_SIZE])
 {
-	struct mcp_seen *s = NULL;
 	struct store_sandbox row;
 	struct fault f = { 0 };
 	struct arena a;
+	bool found = false;
 
 	arena_init(&a, ROW);
 	if (path.len > 0 &&
-	    store_sandbox_by_id(g->store, sandbox_id, &a, &row, &f) == 0) {
-		s = find_seen(g, row.image_digest, path);
-		if (s == NULL)
-			s = look_up(g, row.image_digest, path, &f);
-	}
-	if (s != NULL)
-		memcpy(out, s->digest, DIGEST_SIZE);
-	if (f.code != FAULT_NONE)
+	    (store_sandbox_by_id(g->store, sandbox_id, &a, &row, &f) < 0 ||
+		image_index_find(&g->images, row.image_digest, path, out,
+		    &found, &f) < 0))
 		log_warn(&f, "cannot look a program up in its image");
 	arena_release(&a);
-	return s != NULL;
+	return found;
 }
 
 static unsigned

@@ -31,7 +31,6 @@ enum mcp_limits {
 	MCP_BODIES = 32 << 20, /* bytes of theirs that are not whole */
 	MCP_PRINCIPAL = 64,
 	MCP_RANDOMS = 32,         /* requests' worth, asked for at once */
-	MCP_SEEN = 16,            /* programs whose digests are at hand */
 	MCP_OUT = 16 << 20,       /* bytes of answers that wait to be taken */
 	MCP_STREAM_OUT = 1 << 20, /* of an event stream that nobody reads */
 	MCP_SMALL = 64 << 10,     /* arena of an answer to a head */
@@ -142,13 +141,6 @@ uint16_t mcp_listen_port(const struct gateway *g);
 void bearer_find(struct gateway *g, const struct mcp_head *h,
     struct mcp_who *who);
 
-/* The digest of an image's own program, which never changes. */
-struct mcp_seen {
-	char image[STORE_DIGEST + 1];
-	char path[512];
-	uint8_t digest[DIGEST_SIZE];
-};
-
 /* What the files above keep in the gateway. */
 struct mcp {
 	struct gateway *g;
@@ -169,8 +161,6 @@ struct mcp {
 	struct watch listener;  /* mcp_listen.c */
 	struct timer listen_again;
 	uint16_t port;
-	struct mcp_seen seen[MCP_SEEN]; /* door.c */
-	size_t seen_next;
 	struct admit_rate rates[ADMIT_RATES];
 };
 

@@ -157,6 +157,13 @@ struct image_index {
 
 int image_index_read(const struct image_store *s, const char *digest,
     struct arena *a, struct image_index *out, struct fault *f) MUST_CHECK;
+/*
+ * One program of it alone, found on the disk; *found is false for what is no
+ * program of the image, digest is then left.
+ */
+int image_index_find(const struct image_store *s, const char *image,
+    struct span path, uint8_t digest[DIGEST_SIZE], bool *found,
+    struct fault *f) MUST_CHECK;
 /* As bytes, but '/' comes before all others: parents before siblings. */
 int image_path_order(struct span a, struct span b);
 const struct image_symlink *image_index_symlink(const struct image_index *i,

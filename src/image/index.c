@@ -150,22 +150,21 @@ unescape(struct span s, struct arena *a, struct span *out)
 	return true;
 }
 
-/* One line, "l PATH TARGET" or "x PATH HEX", into the next free row. */
-static bool
-parse_line(struct span line, struct arena *a, struct image_symlink *link,
-    struct image_program *program, bool *is_link)
+bool
+image_index_line(struct span line, struct arena *a, struct image_line *out)
 {
 	struct span path = span_from(line, 2);
 	struct span value;
 
 	path.len = span_find(path, ' ');
 	value = span_from(line, 2 + path.len + 1);
-	*is_link = span_starts(line, "l /");
-	if (*is_link)
-		return unescape(path, a, &link->path) &&
-		    unescape(value, a, &link->target);
-	return span_starts(line, "x /") && unescape(path, a, &program->path) &&
-	    hex_parse(value, program->digest, DIGEST_SIZE);
+	out->is_link = span_starts(line, "l /");
+	if (!unescape(path, a, &out->path))
+		return false;
+	if (out->is_link)
+		return unescape(value, a, &out->target);
+	return span_starts(line, "x /") &&
+	    hex_parse(value, out->digest, DIGEST_SIZE);
 }
 
 static bool
@@ -176,21 +175,22 @@ parse_lines(struct span text, struct arena *a, struct image_symlink *links,
 	size_t p = 0;
 
 	while (text.len > 0) {
-		struct image_symlink link;
-		struct image_program program;
+		struct image_line row;
 		struct span line = text;
-		bool is_link;
 
 		line.len = span_find(text, '\n');
 		text = span_from(text, line.len + 1);
-		if (!parse_line(line, a, &link, &program, &is_link))
+		if (!image_index_line(line, a, &row))
 			return false;
-		if (is_link && l < link_count)
-			links[l++] = link;
-		else if (!is_link && p < program_count)
-			programs[p++] = program;
-		else
+		if (row.is_link && l < link_count) {
+			links[l++] =
+			    (struct image_symlink){ row.path, row.target };
+		} else if (!row.is_link && p < program_count) {
+			programs[p].path = row.path;
+			memcpy(programs[p++].digest, row.digest, DIGEST_SIZE);
+		} else {
 			return false;
+		}
 	}
 	return l == link_count && p == program_count;
 }

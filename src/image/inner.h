@@ -449,6 +449,19 @@ int image_folder_write(int dir, struct image_write *w,
 int image_index_write(int fd, const struct image_write *w,
     struct fault *f) MUST_CHECK;
 
+/* One line, "l PATH TARGET" or "x PATH HEX"; its texts are in the arena. */
+struct image_line {
+	bool is_link;
+	struct span path;
+	struct span target;          /* of a link */
+	uint8_t digest[DIGEST_SIZE]; /* of a program */
+};
+bool image_index_line(struct span line, struct arena *a,
+    struct image_line *out);
+/* image_index_find() in the index that fd is. INVALID: it is damaged. */
+int image_index_search(int fd, struct span path, uint8_t digest[DIGEST_SIZE],
+    bool *found, struct fault *f) MUST_CHECK;
+
 int image_index_parse(struct span text, struct arena *a,
     struct image_index *out, struct fault *f) MUST_CHECK;
 

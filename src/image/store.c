@@ -89,16 +89,16 @@ image_store_unlock(const struct image_store *s)
 	(void)flock(s->dir, LOCK_UN);
 }
 
-int
-image_open_blob(const struct image_store *s, const char *digest, int *fd,
-    struct fault *f)
+static int
+open_blob(const struct image_store *s, const char *digest, const char *end,
+    int *fd, struct fault *f)
 {
 	char file[DIGEST_HEX + 8];
 	uint8_t raw[DIGEST_SIZE];
 
 	if (!hex_parse(span_str(digest), raw, sizeof(raw)))
 		return fault_set(f, FAULT_INVALID, "not a digest");
-	(void)snprintf(file, sizeof(file), "%s.sqfs", digest);
+	(void)snprintf(file, sizeof(file), "%s.%s", digest, end);
 	*fd = openat(s->blobs, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (*fd >= 0)
 		return 0;
@@ -106,6 +106,25 @@ image_open_blob(const struct image_store *s, const char *digest, int *fd,
 		return fault_set(f, FAULT_NOT_FOUND, "no image of digest %s",
 		    digest);
 	return fault_sys(f, "cannot open image %s", digest);
+}
+
+int
+image_open_blob(const struct image_store *s, const char *digest, int *fd,
+    struct fault *f)
+{
+	return open_blob(s, digest, "sqfs", fd, f);
+}
+
+int
+image_index_find(const struct image_store *s, const char *image,
+    struct span path, uint8_t digest[DIGEST_SIZE], bool *found, struct fault *f)
+{
+	with_fd fd = -1;
+
+	*found = false;
+	if (open_blob(s, image, "idx", &fd, f) < 0)
+		return -1;
+	return image_index_search(fd, path, digest, found, f);
 }
 
 int
