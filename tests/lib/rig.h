@@ -158,8 +158,15 @@ void rig_lose(struct rig_guest *g);
 void rig_renew(struct rig *r);
 size_t rig_guests(const struct rig *r);
 
+/*
+ * What main() of such a test does: this program is its gateway too, which argv
+ * tells. r is there for all of the tests; NULL: each makes its own.
+ */
+struct CMUnitTest;
+int rig_main(int argc, char **argv, struct rig *r,
+    const struct CMUnitTest *tests, size_t n);
+
 /* --- between the files of the rig */
-int rig_gateway_main(int argc, char **argv);
 void rig_keeper_main(char *const argv[]);
 void rig_guest_come(struct rig *r, int from);
 void rig_guest_end(struct rig_guest *g);

@@ -52,13 +52,4 @@ execve(const char *path, char *const argv[], char *const env[])
 	return (int)syscall(SYS_execve, path, argv, env);
 }
 
-static inline bool
-rig_is_gateway(char **argv)
-{
-	const char *slash = strrchr(argv[0], '/');
-
-	return strcmp(slash != NULL ? slash + 1 : argv[0], "nacre-gateway") ==
-	    0;
-}
-
 #endif

@@ -189,24 +189,6 @@ a_deadline_runs_before_anybody_asks(void **state)
 	is_expired(root);
 }
 
-static int
-open_rig(void **state)
-{
-	(void)state;
-	rig_init(&r);
-	rig_start(&r, NULL);
-	return 0;
-}
-
-static int
-close_rig(void **state)
-{
-	(void)state;
-	rig_stop(&r);
-	rig_clear(&r);
-	return 0;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -222,8 +204,5 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_deadline_runs_before_anybody_asks),
 	};
 
-	if (rig_is_gateway(argv))
-		return rig_gateway_main(argc, argv);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, open_rig, close_rig);
+	return rig_main(argc, argv, &r, tests, NELEM(tests));
 }

@@ -186,24 +186,6 @@ none_is_left_whatever_it_does(void **state)
 	assert_int_equal(count(NULL), 2 + STARTS);
 }
 
-static int
-open_rig(void **state)
-{
-	(void)state;
-	rig_init(&r);
-	rig_start(&r, NULL);
-	return 0;
-}
-
-static int
-close_rig(void **state)
-{
-	(void)state;
-	rig_stop(&r);
-	rig_clear(&r);
-	return 0;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -212,8 +194,5 @@ main(int argc, char **argv)
 		cmocka_unit_test(none_is_left_whatever_it_does),
 	};
 
-	if (rig_is_gateway(argv))
-		return rig_gateway_main(argc, argv);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, open_rig, close_rig);
+	return rig_main(argc, argv, &r, tests, NELEM(tests));
 }

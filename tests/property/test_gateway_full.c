@@ -152,26 +152,6 @@ a_launch_that_was_taken_over_has_its_time(void **state)
 	until_is(id, "NOT_FOUND"); /* as one that never came up */
 }
 
-static int
-open_rig(void **state)
-{
-	(void)state;
-	rig_init(&r);
-	/* Or the limit ends the gateway; it inherits this. */
-	(void)signal(SIGXFSZ, SIG_IGN);
-	rig_start(&r, NULL);
-	return 0;
-}
-
-static int
-close_rig(void **state)
-{
-	(void)state;
-	rig_stop(&r);
-	rig_clear(&r);
-	return 0;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -182,8 +162,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_launch_that_was_taken_over_has_its_time),
 	};
 
-	if (rig_is_gateway(argv))
-		return rig_gateway_main(argc, argv);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, open_rig, close_rig);
+	/* Or the limit ends the gateway; it inherits this. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	return rig_main(argc, argv, &r, tests, NELEM(tests));
 }

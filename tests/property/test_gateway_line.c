@@ -490,24 +490,6 @@ a_root_that_waits_is_stopped_and_started(void **state)
 	delete_all();
 }
 
-static int
-open_rig(void **state)
-{
-	(void)state;
-	rig_init(&r);
-	rig_start(&r, NULL);
-	return 0;
-}
-
-static int
-close_rig(void **state)
-{
-	(void)state;
-	rig_stop(&r);
-	rig_clear(&r);
-	return 0;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -526,8 +508,5 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_root_that_waits_is_stopped_and_started),
 	};
 
-	if (rig_is_gateway(argv))
-		return rig_gateway_main(argc, argv);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, open_rig, close_rig);
+	return rig_main(argc, argv, &r, tests, NELEM(tests));
 }

@@ -465,24 +465,6 @@ a_kill_on_the_way_of_a_create_loses_and_doubles_nothing(void **state)
 	delete_tree(tree.root);
 }
 
-static int
-open_rig(void **state)
-{
-	(void)state;
-	rig_init(&r);
-	rig_start(&r, NULL);
-	return 0;
-}
-
-static int
-close_rig(void **state)
-{
-	(void)state;
-	rig_stop(&r);
-	rig_clear(&r);
-	return 0;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -494,8 +476,5 @@ main(int argc, char **argv)
 		    a_kill_on_the_way_of_a_create_loses_and_doubles_nothing),
 	};
 
-	if (rig_is_gateway(argv))
-		return rig_gateway_main(argc, argv);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, open_rig, close_rig);
+	return rig_main(argc, argv, &r, tests, NELEM(tests));
 }

@@ -573,8 +573,5 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_long_walk_has_one_outcome),
 	};
 
-	if (rig_is_gateway(argv))
-		return rig_gateway_main(argc, argv);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return rig_main(argc, argv, NULL, tests, NELEM(tests));
 }
