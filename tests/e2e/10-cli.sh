@@ -161,6 +161,7 @@ like "$out" 'seen' "and shows its output"
 
 # what others do while somebody is attached
 for verb in stop delete; do
+	: >"$work/attached"
 	nacre sandbox create --name "$verb" --from tiny --attach -- sh -c 'echo up; exec sleep 1000' >"$work/attached" 2>"$work/attached.err" &
 	attached=$!
 	until_is up cat "$work/attached"

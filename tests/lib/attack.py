@@ -1,7 +1,9 @@
 # What attacks on a gateway share: raw requests, what it holds, and two others
 # whose calls must go on meanwhile. Arguments of each attack: SOCKET PORT PID
 # TOKEN OTHER [figures]. One check a line as "ok<TAB>title", "end" at last; with
-# "figures" what the others waited, and no checks. SPDX: Apache-2.0
+# "figures" what each call of the others took, as lines of JSON, and no checks.
+# OTHERS ("SOCKET PORT TOKEN") is the gateway that they call, if it is not the
+# one that is attacked. SPDX: Apache-2.0
 import ctypes
 import json
 import multiprocessing
@@ -14,15 +16,16 @@ import time
 
 place, port, pid, token, other = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
 figures = "figures" in sys.argv[6:]
+others_at = os.environ.get("OTHERS", f"{place} {port} {other}").split()
 P = "io.modelcontextprotocol/"
 MIB = 1 << 20
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
 
 
-def dial(unix=False, timeout=60):
+def dial(unix=False, timeout=60, at=(place, port)):
     s = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
-    s.connect(place if unix else ("127.0.0.1", port))
+    s.connect(at[0] if unix else ("127.0.0.1", int(at[1])))
     s.settimeout(timeout)
     return s
 
@@ -159,13 +162,13 @@ def reads_policy(status, body):
 
 def by(unix):
     """A new connection a call by the port, or one that is kept by the socket."""
-    raw = request(modern("tools/call", name="get_policy", arguments={"id": "lead"}), rpc="tools/call", name="get_policy", bearer=None if unix else other)
+    raw = request(modern("tools/call", name="get_policy", arguments={"id": "lead"}), rpc="tools/call", name="get_policy", bearer=None if unix else others_at[2])
     kept = []
 
     def call():
         if unix and not kept:
-            kept.append(dial(True))
-        s = kept[0] if kept else dial(timeout=120)
+            kept.append(dial(True, at=others_at))
+        s = kept[0] if kept else dial(timeout=120, at=others_at)
         s.sendall(raw)
         status, _, body = answer(s)
         if not kept:
@@ -193,7 +196,8 @@ def others_go_on(marks, n=200 if figures else 3):
 def attack(title, run):
     """run() does it and gives what it still holds: sockets, or a function that
     goes on with it. Others are served meanwhile; afterwards all is given back."""
-    print(f"#\t{title}", flush=True)
+    if not figures:
+        print(f"#\t{title}", flush=True)
     marks = {k: o.mark() for k, o in others.items()}
     before = files()
     held = run() or []
@@ -211,9 +215,10 @@ def attack(title, run):
     check(until(lambda: files() <= before + OWN), f"{title}: and every descriptor is given back", (before, files()))
     most = began_with + bound["growth"]
     check(peak() <= most, f"{title}: in bounded memory", (peak(), most))
-    print(f"#\tpeak {peak() >> 20} MiB", flush=True)
     if figures:
         tell(title, marks)
+    else:
+        print(f"#\tpeak {peak() >> 20} MiB", flush=True)
 
 
 def alone():
@@ -226,11 +231,11 @@ def alone():
 
 def tell(title, marks):
     for k, o in others.items():
-        t = o.took(marks[k])
-        print(f"{title:24} {k:8} {len(t):5} calls   p50 {t[len(t) // 2]:8.2f} ms   p99 {t[len(t) * 99 // 100]:8.2f} ms", flush=True)
+        print(json.dumps({"title": title, "who": k, "ms": o.took(marks[k])}), flush=True)
 
 
 def end():
     for o in others.values():
         o.process.terminate()
-    print("end\t")
+    if not figures:
+        print("end\t")

@@ -1,6 +1,7 @@
 # A hostile program inside a sandbox, at the door: door_attack.py with the
 # arguments of attack.py; in $LEAD is a command that runs wires in the sandbox
-# lead, in $CALM one in another. SPDX: Apache-2.0
+# lead (of the gateway in $ATTACKED, or of ours), in $CALM one in another.
+# SPDX: Apache-2.0
 import functools
 import json
 import os
@@ -33,7 +34,7 @@ def calm():
 
 # Before the other one: it has none of its ends.
 others["door"] = Other(calm())
-door = Wires(shlex.split(os.environ["LEAD"]))
+door = Wires(["env", "NACRE_STATE=" + os.environ.get("ATTACKED", os.environ["NACRE_STATE"]), *shlex.split(os.environ["LEAD"])])
 at_door = functools.partial(ask, dial=lambda unix: door.dial())
 
 

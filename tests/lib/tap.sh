@@ -26,18 +26,32 @@ each() {
 	done <"$work/tap"
 	is "$code $(grep -c '^1\.\.' "$work/tap")" "0 1" "$prefix: it came to its end"
 }
-# attack NAME [figures]: tests/lib/NAME.py against this gateway, test by test as
-# they come; or how long the others waited meanwhile, and nothing else.
-attack() {
-	local result title came=1 pid url port bad good
+# victim NAME...: "SOCKET PORT PID", then a new token for each name.
+victim() {
+	local url name
 	url=$(nacre gateway status -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)["mcp"])')
-	port=${url##*:} port=${port%%/*}
-	bad=$(nacre token create bad --expires 1h 2>/dev/null | tail -n 1)
-	good=$(nacre token create good --expires 1h 2>/dev/null | tail -n 1)
-	pid=$(gateway_pid)
-	set -- /usr/bin/python3 "$top/tests/lib/$1.py" "$NACRE_STATE/gateway.sock" "$port" "$pid" "$bad" "$good" "${@:2}"
-	if [ "${!#}" = figures ]; then
-		"$@"
+	url=${url##*:}
+	echo "$NACRE_STATE/gateway.sock" "${url%%/*}" "$(gateway_pid)"
+	for name; do
+		nacre token create "$name" --expires 1h 2>/dev/null | tail -n 1
+	done
+}
+# attack NAME [figures]: tests/lib/NAME.py against this gateway, test by test as
+# they come; with figures, how long the others waited meanwhile, and how long
+# when another gateway of this machine is what it attacks. The script has
+# begin_attacked, which makes such a gateway ready.
+attack() {
+	local result title came=1 pid here twin
+	mapfile -t here < <(victim bad good | tr ' ' '\n')
+	pid=${here[2]}
+	if [ "${2-}" = figures ]; then
+		mkdir "$work/twin"
+		NACRE_STATE=$work/twin begin_attacked
+		mapfile -t twin < <(NACRE_STATE=$work/twin victim bad good | tr ' ' '\n')
+		ATTACKED=$work/twin OTHERS="${here[0]} ${here[1]} ${here[4]}" /usr/bin/python3 "$top/tests/lib/$1.py" "${twin[@]}" figures >"$work/elsewhere"
+		NACRE_STATE=$work/twin nacre gateway stop --sandboxes >/dev/null
+		/usr/bin/python3 "$top/tests/lib/$1.py" "${here[@]}" figures >"$work/here"
+		/usr/bin/python3 "$top/tests/bench/attack.py" "$1" "$work/here" "$work/elsewhere"
 		exit
 	fi
 	while IFS=$'\t' read -r result title; do
@@ -48,7 +62,7 @@ attack() {
 		'#') printf '#   %s\n' "$title" ;;
 		*) printf '#   %s\n' "$result" ;;
 		esac
-	done < <("$@" 2>&1)
+	done < <(/usr/bin/python3 "$top/tests/lib/$1.py" "${here[@]}" 2>&1)
 	ok $came "the attack came to its end"
 	is "$(gateway_pid)" "$pid" "the gateway is still the same process"
 	kill -0 "$pid"
