@@ -7,6 +7,7 @@
  * compete with it for the processor.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ static bool
 is_spare(const struct vm *vm, const struct machine_shape *s)
 {
 	return vm->end == VM_ALIVE && vm->sandbox_id[0] == '\0' &&
-	    vm->shape.memory_mib == s->memory_mib &&
+	    vm->asked == 0 && vm->shape.memory_mib == s->memory_mib &&
 	    vm->shape.vcpus == s->vcpus;
 }
 
@@ -99,7 +100,7 @@ fleet_parked(struct gateway *g)
 	size_t n = 0;
 
 	for (struct vm *vm = vm_first(g); vm != NULL; vm = vm_next(vm))
-		n += vm->sandbox_id[0] == '\0';
+		n += vm->sandbox_id[0] == '\0' && vm->asked == 0;
 	return n;
 }
 
@@ -216,7 +217,7 @@ fleet_continue(struct gateway *g, const struct store_sandbox *row,
     struct vm *vm)
 {
 	/* Adopted: it was assigned, or its keeper will say that it is. */
-	if (vm->assigned || vm->end != VM_ALIVE || (vm->adopted && !vm->known))
+	if (vm->assigned || vm->end != VM_ALIVE || vm->asked > 0)
 		return;
 	assign(g, row, vm);
 }
@@ -370,7 +371,7 @@ fleet_adopted(struct gateway *g, struct vm *vm)
 	struct arena a;
 
 	arena_init(&a, 4 << 20);
-	if (vm->known && vm->sandbox_id[0] != '\0' &&
+	if (vm->sandbox_id[0] != '\0' &&
 	    store_sandbox_by_id(g->store, vm->sandbox_id, &a, &row, &f) == 0) {
 		vm->shape = shape_of(&row);
 		if (row.state == STATE_STARTING)
@@ -378,69 +379,83 @@ fleet_adopted(struct gateway *g, struct vm *vm)
 		log_info("took over keeper %d of sandbox '%s'", (int)vm->pid,
 		    row.name);
 		settle_later(g, row.id);
-	} else if (vm->known &&
-	    (f.code == FAULT_NONE || f.code == FAULT_NOT_FOUND)) {
+	} else if (f.code == FAULT_NONE || f.code == FAULT_NOT_FOUND) {
 		log_info("keeper %d belongs to nobody: it ends", (int)vm->pid);
 		vm_end(vm, false);
 	} else {
 		settle_all(g);
 	}
 	arena_release(&a);
+}
+
+void
+fleet_asked(struct gateway *g)
+{
 	if (--g->adopting == 0 && g->adopted != NULL)
 		g->adopted(g);
 }
 
-static void
-adopt_one(struct gateway *g, const char *file)
+/* One that may run, and cannot be reached for want of something: no start. */
+static int
+adopt_one(struct gateway *g, const char *file, struct fault *f)
 {
 	struct span s = span_str(file);
-	struct fault f = { 0 };
 	char id[LIMIT_ID + 1];
 
 	if (s.len != LIMIT_ID + 5 || !span_is(span_from(s, LIMIT_ID), ".sock"))
-		return;
+		return 0;
 	(void)text_copy(id, sizeof(id), span_of(s.ptr, LIMIT_ID));
-	if (vm_adopt(g, id, &f) < 0)
-		log_info("keeper %s is gone: %s", id, f.text);
+	if (vm_adopt(g, id, f) == 0)
+		return 0;
+	if (f->code == FAULT_SYSTEM && f->sys != ECONNREFUSED &&
+	    f->sys != ENOENT)
+		return fault_prefix(f, "keeper %s", id);
+	log_info("keeper %s is gone: %s", id, f->text);
+	fault_clear(f);
+	return 0;
 }
 
-typedef void (*each_file)(struct gateway *g, const char *name);
+typedef int (*each_file)(struct gateway *g, const char *name, struct fault *f);
 
 static int
 each_name(struct gateway *g, const char *path, each_file each, struct fault *f)
 {
 	DIR *dir = opendir(path);
 	struct dirent *d;
+	int rc = 0;
 
 	if (dir == NULL)
 		return fault_sys(f, "cannot open '%s'", path);
-	while ((d = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe) */
+	while (rc == 0 && (d = readdir(dir)) != NULL) {
 		if (d->d_name[0] != '.')
-			each(g, d->d_name);
+			rc = each(g, d->d_name, f);
 	}
 	(void)closedir(dir);
-	return 0;
+	return rc;
 }
 
 /* A folder whose row was never committed, or is gone. */
-static void
-sweep_one(struct gateway *g, const char *name)
+static int
+sweep_one(struct gateway *g, const char *name, struct fault *f)
 {
 	struct store_sandbox row;
-	struct fault f = { 0 };
+	struct fault why = { 0 };
 	struct arena a;
 
+	(void)f;
 	if (!identity_is_id(span_str(name)))
-		return;
+		return 0;
 	arena_init(&a, 4 << 20);
-	if (store_sandbox_by_id(g->store, name, &a, &row, &f) < 0 &&
-	    f.code == FAULT_NOT_FOUND) {
-		fault_clear(&f);
+	if (store_sandbox_by_id(g->store, name, &a, &row, &why) < 0 &&
+	    why.code == FAULT_NOT_FOUND) {
+		fault_clear(&why);
 		log_info("removed the files of %s, which has no row", name);
-		if (trash_put(g, name, &f) < 0)
-			log_warn(&f, "cannot remove the files of %s", name);
+		if (trash_put(g, name, &why) < 0)
+			log_warn(&why, "cannot remove the files of %s", name);
 	}
 	arena_release(&a);
+	return 0;
 }
 
 static int

@@ -46,8 +46,10 @@ bool fleet_retry(struct gateway *g, struct store_sandbox *row,
     const struct vm *vm);
 /* Something came, went or changed its phase: look at the parked clones. */
 void fleet_changed(struct gateway *g);
-/* vm_adopt() has come to its end, in one way or the other. */
+/* A keeper of an earlier gateway has said whose it is. */
 void fleet_adopted(struct gateway *g, struct vm *vm);
+/* Its first answer came, or did not come in time. */
+void fleet_asked(struct gateway *g);
 size_t fleet_parked(struct gateway *g);
 /* What is known of the machines: any template, or NULL. */
 const struct machine_template *fleet_facts(const struct gateway *g);

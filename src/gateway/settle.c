@@ -152,8 +152,8 @@ settle(struct gateway *g, struct store_sandbox *row)
 	if (kin_holds(g, row, &gentle))
 		return; /* leaves first; kin_wake() comes back to it */
 	vm = vm_find(g, row->machine);
-	if (vm != NULL && vm->adopted && !vm->known)
-		return; /* its keeper is being asked who it is */
+	if (vm != NULL && vm->asked > 0)
+		return; /* its keeper is being asked whose it is */
 	/* A machine of an earlier launch holds the disk until it is gone. */
 	for (vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
 		if (strcmp(vm->sandbox_id, row->id) != 0)

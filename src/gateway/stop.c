@@ -99,7 +99,7 @@ stop_begin(struct gateway *g, bool sandboxes)
 		log_warn(&f, "cannot stop all sandboxes");
 	/* Those that are nobody's end in any case. */
 	for (struct vm *vm = vm_first(g); vm != NULL; vm = vm_next(vm)) {
-		if (vm->sandbox_id[0] == '\0')
+		if (vm->sandbox_id[0] == '\0' && vm->asked == 0)
 			vm_end(vm, false);
 	}
 	g->stop_timer.fire = on_time;

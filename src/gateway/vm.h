@@ -41,6 +41,7 @@ struct vm {
 	char template_key[MACHINE_KEY];
 	bool cold;
 	bool adopted;     /* from an earlier gateway */
+	unsigned asked;   /* whose it is, so often in vain; 0: it is known */
 	bool from_parked; /* it was waiting when it was taken */
 	bool assigned;    /* Assign was sent */
 	bool known;       /* the keeper has said its phase */

@@ -20,7 +20,8 @@
 #endif
 
 enum {
-	ADOPT_MS = 3000, /* for a keeper to say whose it is */
+	ADOPT_MS = 3000, /* for a keeper to say whose it is, each time */
+	ASK_TIMES = 10,  /* then it is killed */
 };
 
 /* The number is still the peer's: it has not ended, where the kernel tells. */
@@ -35,42 +36,45 @@ is_alive(int fd)
 	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
 }
 
-/* Hear of the end of the process behind the link; named: what it calls itself. */
+/*
+ * Hold the process behind the socket before it has said anything: while it
+ * lives its machine may run, whether it answers or not.
+ */
 static int
-hold_peer(struct vm *vm, pid_t named, struct fault *f)
+hold_peer(struct vm *vm, int fd, struct fault *f)
 {
-	uid_t uid = 0;
-	gid_t gid = 0;
-	pid_t pid = 0;
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
 
-	if (vm->link == NULL || !rpc_link_peer(vm->link, &uid, &gid, &pid))
-		return fault_set(f, FAULT_LOST, "the keeper is gone");
-	if (uid != getuid() || pid <= 1 || pid != named)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return fault_sys(f, "cannot tell who a keeper is");
+	if (peer.uid != getuid() || peer.pid <= 1)
 		return fault_set(f, FAULT_PROTOCOL,
-		    "process %d of user %u calls itself %d", (int)pid,
-		    (unsigned)uid, (int)named);
-	if (loop_child(vm->g->loop, &vm->child, pid, f) < 0)
+		    "its socket is process %d's of user %u", (int)peer.pid,
+		    (unsigned)peer.uid);
+	if (loop_child(vm->g->loop, &vm->child, peer.pid, f) < 0)
 		return -1;
-	if (!is_alive(rpc_link_fd(vm->link))) {
+	if (!is_alive(fd)) {
 		loop_child_forget(&vm->child);
 		return fault_set(f, FAULT_LOST, "the keeper has ended");
 	}
-	vm->pid = pid;
+	vm->pid = peer.pid;
 	return 0;
 }
 
-static void
-adopted_status(void *owner, struct span reply, const struct fault *why)
+static int
+take_status(struct vm *vm, struct span reply, struct fault *f)
 {
 	nacre_keeper_v1_StatusReply s = nacre_keeper_v1_StatusReply_init_zero;
-	struct vm *vm = owner;
-	struct fault f = *why;
 	struct arena a;
+	int rc;
 
 	arena_init(&a, 64 << 10);
-	if (f.code == FAULT_NONE &&
-	    WIRE_DECODE(nacre_keeper_v1_StatusReply, &s, reply, &a, &f) == 0 &&
-	    hold_peer(vm, s.keeper_pid, &f) == 0) {
+	rc = WIRE_DECODE(nacre_keeper_v1_StatusReply, &s, reply, &a, f);
+	if (rc == 0 && s.keeper_pid != vm->pid)
+		rc = fault_set(f, FAULT_PROTOCOL, "process %d calls itself %d",
+		    (int)vm->pid, (int)s.keeper_pid);
+	if (rc == 0) {
 		vm->phase = s.phase;
 		vm->known = true;
 		vm->assigned = s.sandbox_id != NULL && *s.sandbox_id != '\0';
@@ -79,20 +83,55 @@ adopted_status(void *owner, struct span reply, const struct fault *why)
 		    span_str(s.sandbox_id));
 		(void)text_copy(vm->template_key, sizeof(vm->template_key),
 		    span_str(s.template_key));
-	} else {
-		log_warn(&f, "cannot take over keeper %s", vm->id);
-		if (vm->link != NULL)
-			rpc_link_drop(vm->link, &f);
 	}
 	arena_release(&a);
-	fleet_adopted(vm->g, vm);
+	return rc;
+}
+
+static void ask(struct vm *vm);
+
+/*
+ * The gateway begins to serve after the first answer, or when that is late:
+ * then what belongs to the machine waits until its keeper has answered or has
+ * ended, for its disk is in use.
+ */
+static void
+on_status(void *owner, struct span reply, const struct fault *why)
+{
+	struct vm *vm = owner;
+	struct gateway *g = vm->g;
+	struct fault f = *why;
+	bool is_first = vm->asked++ == 1;
+
+	if (f.code == FAULT_NONE && take_status(vm, reply, &f) == 0) {
+		vm->asked = 0;
+		vm_open_tunnel(vm);
+		fleet_adopted(g, vm);
+	} else if (f.code == FAULT_TIMEOUT && vm->asked <= ASK_TIMES) {
+		log_warn(&f, "keeper %s does not answer yet", vm->id);
+		ask(vm);
+	} else {
+		log_warn(&f, "cannot take over keeper %s", vm->id);
+		if (vm->used)
+			vm_kill(vm);
+	}
+	if (is_first)
+		fleet_asked(g);
+}
+
+static void
+ask(struct vm *vm)
+{
+	const nacre_keeper_v1_StatusRequest m =
+	    nacre_keeper_v1_StatusRequest_init_zero;
+
+	vm_errand(vm, KEEPER "Status", nacre_keeper_v1_StatusRequest_fields, &m,
+	    ADOPT_MS, on_status);
 }
 
 int
 vm_adopt(struct gateway *g, const char *id, struct fault *f)
 {
-	const nacre_keeper_v1_StatusRequest ask =
-	    nacre_keeper_v1_StatusRequest_init_zero;
 	struct fleet_paths paths;
 	char path[LIMIT_PATH];
 	struct vm *vm;
@@ -112,13 +151,19 @@ vm_adopt(struct gateway *g, const char *id, struct fault *f)
 		return -1;
 	}
 	vm->adopted = true;
+	vm->asked = 1;
 	(void)text_copy(vm->id, sizeof(vm->id), span_str(id));
+	if (hold_peer(vm, fd, f) < 0) {
+		fd_close(&fd);
+		vm_free_slot(vm);
+		return -1;
+	}
 	if (vm_open_link(vm, fd, f) < 0) {
-		memset(vm, 0, sizeof(*vm));
+		loop_child_forget(&vm->child);
+		vm_free_slot(vm);
 		return -1;
 	}
 	g->adopting++;
-	vm_errand(vm, KEEPER "Status", nacre_keeper_v1_StatusRequest_fields,
-	    &ask, ADOPT_MS, adopted_status);
+	ask(vm);
 	return 0;
 }

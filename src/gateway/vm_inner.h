@@ -16,6 +16,8 @@ void vm_gone(struct vm *vm);
 /* End the keeper at once; vm_gone() follows. */
 void vm_kill(struct vm *vm);
 void vm_link_init(struct vm *vm);
+/* Wait for a tunnel, unless one waits or may not yet. */
+void vm_open_tunnel(struct vm *vm);
 /* Watch it and wait for a tunnel. fd becomes the link's, also on -1. */
 int vm_open_link(struct vm *vm, int fd, struct fault *f) MUST_CHECK;
 

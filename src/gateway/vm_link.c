@@ -79,12 +79,14 @@ reopen_later(struct vm *vm)
 	loop_timer_set(vm->g->loop, &vm->reopen, pace_jitter(delay_ms));
 }
 
-static void
-open_tunnel(struct vm *vm)
+/* A guest is heard when it is known whose it is. */
+void
+vm_open_tunnel(struct vm *vm)
 {
 	struct fault f = { 0 };
 
-	if (vm->end != VM_ALIVE || vm->has_waiting || vm->link == NULL)
+	if (vm->end != VM_ALIVE || vm->has_waiting || vm->link == NULL ||
+	    vm->asked > 0)
 		return;
 	loop_timer_clear(&vm->reopen);
 	if (session_wait(vm, &f) == 0) {
@@ -98,7 +100,7 @@ open_tunnel(struct vm *vm)
 static void
 on_reopen(struct timer *t)
 {
-	open_tunnel(CONTAINER_OF(t, struct vm, reopen));
+	vm_open_tunnel(CONTAINER_OF(t, struct vm, reopen));
 }
 
 static void
@@ -156,7 +158,7 @@ vm_open_link(struct vm *vm, int fd, struct fault *f)
 	if (vm->link == NULL)
 		return -1;
 	start_watch(vm);
-	open_tunnel(vm);
+	vm_open_tunnel(vm);
 	return 0;
 }
 
@@ -166,7 +168,7 @@ vm_tunnel_taken(struct vm *vm, bool failed)
 	vm->has_waiting = false;
 	if (!failed) {
 		vm->tunnel_faults = 0;
-		open_tunnel(vm);
+		vm_open_tunnel(vm);
 		return;
 	}
 	reopen_later(vm);

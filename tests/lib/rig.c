@@ -27,6 +27,7 @@ enum {
 	PATIENCE_MS = 60000, /* of a busy machine; nothing takes that */
 	TICK_MS = 50,
 	ARENA = 4 << 20,
+	MUTE_STEP_MS = 50, /* or its start would wait for them for good */
 	STOP_STEP_MS = 100,
 };
 
@@ -376,6 +377,8 @@ rig_start(struct rig *r, const char *crash)
 	while ((n = read(ends[0], &one, 1)) < 0) {
 		if (rig_real_ms() > end_ms)
 			fail_msg("the gateway does not come up");
+		if (r->is_mute)
+			rig_pass(r, MUTE_STEP_MS, 0);
 		rig_tick(r);
 	}
 	(void)close(ends[0]);

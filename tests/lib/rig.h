@@ -103,7 +103,8 @@ struct rig {
 	struct rpc_link *api;
 	int hall; /* where keepers come to */
 	struct watch watch;
-	bool holds; /* guests that are asked to stop wait for rig_release() */
+	bool holds;   /* guests that are asked to stop wait for rig_release() */
+	bool is_mute; /* keepers do not say whose they are */
 	bool launches;    /* a guest comes up as soon as it is launched */
 	unsigned spawned; /* keepers so far */
 	struct rig_guest guest[RIG_GUESTS];

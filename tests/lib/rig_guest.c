@@ -87,6 +87,8 @@ status_message(struct rpc_call *c, void *owner, struct span m)
 	struct rig_guest *g = owner;
 
 	rpc_consume(c, m.len);
+	if (g->rig->is_mute)
+		return;
 	s.phase = g->sandbox[0] != '\0' ? nacre_keeper_v1_Phase_PHASE_CONNECTED
 					: nacre_keeper_v1_Phase_PHASE_WAITING;
 	s.sandbox_id = g->sandbox;
