@@ -249,23 +249,30 @@ on_timer(struct timer *t)
 	look(CONTAINER_OF(t, struct await, timer), true);
 }
 
-/* The client left before the first instruction: the start is undone. */
-static void
-on_gone(struct call *c)
+void
+await_undo(struct call *c)
 {
 	static const struct cause why = {
 		.reason = "cancelled",
 		.detail = "its caller left before it ran",
 	};
-	struct await *w = c->work;
 	struct store_lineage l;
 	struct fault f = { 0 };
 
-	if (!w->for_rest &&
-	    store_lineage_by_id(c->g->store, w->id, &c->arena, &l, &f) == 0 &&
+	if (store_lineage_by_id(c->g->store, c->sandbox_id, &c->arena, &l,
+		&f) == 0 &&
 	    !l.began && is_under_way(&l))
-		sandbox_event(c->g, w->id,
+		sandbox_event(c->g, l.id,
 		    l.parent[0] == '\0' ? EVENT_DELETE : EVENT_STOP, &why);
+}
+
+static void
+on_gone(struct call *c)
+{
+	struct await *w = c->work;
+
+	if (!w->for_rest)
+		await_undo(c);
 	forget(w);
 }
 
@@ -303,6 +310,7 @@ await_start(struct call *c, int64_t wait_ms)
 {
 	struct await *w = begin(c);
 
+	wait_ms = call_left_of_ms(c, wait_ms);
 	if (wait_ms > 0)
 		loop_timer_set(c->g->loop, &w->timer, wait_ms);
 	look(w, wait_ms == 0);
@@ -312,10 +320,12 @@ void
 await_running(struct call *c, void (*run)(struct call *c))
 {
 	struct await *w = begin(c);
+	int64_t wait_ms = call_left_of_ms(c, GRANT_WAIT_MS);
 
 	w->run = run;
-	loop_timer_set(c->g->loop, &w->timer, GRANT_WAIT_MS);
-	look(w, false);
+	if (wait_ms > 0)
+		loop_timer_set(c->g->loop, &w->timer, wait_ms);
+	look(w, wait_ms == 0);
 }
 
 void

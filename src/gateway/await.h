@@ -9,10 +9,13 @@
 
 #include "gateway/call.h"
 
-/* An answer: take c over for the sandbox of c->sandbox_id. */
+/* An answer: take c over for the sandbox of c->sandbox_id. A wait counts from
+ * when the call began, so that all that it does is within one. */
 void await_start(struct call *c, int64_t wait_ms);
 /* The same, and go on with run when it runs; then c is run's. */
 void await_running(struct call *c, void (*run)(struct call *c));
+/* call->undo of a create whose client left before it had an answer. */
+void await_undo(struct call *c);
 /* Until it is at rest or gone; then the message leaves, or, where that is
  * NULL, what is said of it then. Who leaves changes nothing. */
 struct pb_msgdesc_s;

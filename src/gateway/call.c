@@ -230,6 +230,8 @@ answer(struct deferred *d)
 	    c->g->commit_fault.code != FAULT_NONE)
 		c->fault = c->g->commit_fault;
 	if (c->fault.code != FAULT_NONE || c->is_left) {
+		if (c->fault.code == FAULT_NONE && c->undo != NULL)
+			c->undo(c);
 		finish(c);
 		return;
 	}
@@ -324,6 +326,7 @@ call_make(struct gateway *g, const struct call_face *face, void *client,
 	c->g = g;
 	c->face = face;
 	c->client = client;
+	c->begun_ms = loop_now_ms(g->loop);
 	c->method = m;
 	c->caller = *caller;
 	c->held.run = answer;
@@ -356,6 +359,14 @@ call_left(struct call *c)
 		c->left(c);
 	c->phase = CALL_DONE;
 	loop_bury(c->g->loop, c, free_call);
+}
+
+int64_t
+call_left_of_ms(const struct call *c, int64_t wait_ms)
+{
+	int64_t spent_ms = loop_now_ms(c->g->loop) - c->begun_ms;
+
+	return spent_ms < wait_ms ? wait_ms - spent_ms : 0;
 }
 
 void

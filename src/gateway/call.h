@@ -110,9 +110,12 @@ struct call {
 	struct early **early_end;
 	bool has_ask;
 	bool half_closed;
-	bool queued;            /* its answer waits for the commit */
-	void *ask;              /* decoded */
-	struct fault ask_fault; /* of the arguments, told once admitted */
+	int64_t begun_ms;             /* mono */
+	bool queued;                  /* its answer waits for the commit */
+	void (*undo)(struct call *c); /* its client left before the answer of
+					 its effect; may be NULL */
+	void *ask;                    /* decoded */
+	struct fault ask_fault;       /* of the arguments, told once admitted */
 	struct fault fault;
 	const char *hint; /* what to do about the fault; may be NULL */
 	/* What more its refusal says, in the arena; may be NULL. */
@@ -134,6 +137,9 @@ struct call {
 	struct call *next;
 	struct call *prev;
 };
+
+/* What is left of so long a wait, which began with the call: 0 or more. */
+int64_t call_left_of_ms(const struct call *c, int64_t wait_ms);
 
 /* How far a long call is, for a client that wants to know. */
 struct call_progress {

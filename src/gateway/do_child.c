@@ -323,6 +323,7 @@ do_child(struct call *c, struct fault *f)
 	if (line_begin(c->g, &k->row, f) < 0)
 		return -1;
 	crash_at("before_commit");
+	c->undo = await_undo;
 	if (k->above.generation != k->above.written)
 		stale_begin(c->g);
 	return 0;

@@ -21,8 +21,8 @@
 #include "wire/wire.h"
 
 enum {
-	OUTPUT = 480 << 10, /* of each of two streams, in one message */
-	TIMEOUT_MS = 45000,
+	OUTPUT = 480 << 10,         /* of each of two streams, in one message */
+	TIMEOUT_MS = GRANT_WAIT_MS, /* with what a start takes */
 	INPUT = 512 << 10,
 };
 
@@ -301,13 +301,16 @@ open_stream(struct call *c, struct tool_exec *x, struct vm *vm, struct fault *f)
 	nacre_session_v1_Open open = nacre_session_v1_Open_init_zero;
 	nacre_session_v1_Command *command = &open.kind.exec.command;
 	struct plan_env e = { 0 };
+	int64_t left_ms = call_left_of_ms(c, TIMEOUT_MS);
 
+	if (ask->has_timeout_ms && ask->timeout_ms < left_ms)
+		left_ms = ask->timeout_ms;
 	if (plan_env(&x->plan, &e, &c->arena, f) < 0)
 		return NULL;
 	open.which_kind = nacre_session_v1_Open_exec_tag;
 	open.kind.exec.has_command = true;
-	open.kind.exec.timeout_ms =
-	    (uint64_t)(ask->has_timeout_ms ? ask->timeout_ms : TIMEOUT_MS);
+	/* Where its start took all, it ends at once: 0 would be no end. */
+	open.kind.exec.timeout_ms = left_ms > 0 ? (uint64_t)left_ms : 1;
 	command->argv = ask->argv;
 	command->argv_count = ask->argv_count;
 	command->workdir = x->plan.workdir;

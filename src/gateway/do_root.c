@@ -38,6 +38,7 @@ do_root(struct call *c, struct fault *f)
 		return -1;
 	buf_clear(&c->answer);
 	(void)text_copy(k->row.id, sizeof(k->row.id), span_str(c->sandbox_id));
+	c->undo = await_undo;
 	return child_keep_request(c, k, f);
 }
 

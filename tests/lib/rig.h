@@ -74,8 +74,9 @@ struct rig_guest {
 	bool is_open;     /* the session was answered */
 	bool is_ready;    /* it was told to say so */
 	bool has_exited;
-	bool is_asked;  /* the gateway wants its processes to stop */
-	bool is_ending; /* the keeper was told to end */
+	bool is_asked;    /* the gateway wants its processes to stop */
+	bool is_ending;   /* the keeper was told to end */
+	uint64_t exec_ms; /* that the last command in it may take */
 };
 
 /* What became of a call, in the words of tests/lib/grant_model.h. */

@@ -115,6 +115,25 @@ door_message(struct rpc_call *c, void *owner, struct span m)
 	arena_release(&arena);
 }
 
+/* A call that took its time is answered as a stream, behind what kept it up. */
+static struct span
+last_event(struct span body)
+{
+	static const char data[] = "\ndata: ";
+	size_t n = sizeof(data) - 1;
+
+	if (body.len == 0 || body.ptr[0] == '{')
+		return body;
+	for (size_t at = body.len; at-- > 0;) {
+		struct span rest = span_from(body, at);
+
+		if (rest.len > n && memcmp(rest.ptr, data, n) == 0)
+			return span_of(rest.ptr + n,
+			    span_find(span_from(rest, n), '\n'));
+	}
+	return body;
+}
+
 static void
 door_closed(struct rpc_call *c, void *owner, const struct fault *f,
     struct span detail)
@@ -130,7 +149,7 @@ door_closed(struct rpc_call *c, void *owner, const struct fault *f,
 		return;
 	}
 	arena_init(&arena, ARENA);
-	take_result(a, buf_span(&a->bytes), &arena);
+	take_result(a, last_event(buf_span(&a->bytes)), &arena);
 	arena_release(&arena);
 }
 

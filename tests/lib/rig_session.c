@@ -153,6 +153,8 @@ take_open(struct rig_guest *g, const nacre_session_v1_Open *open)
 	static char text[] = "nothing runs in a stand-in";
 	nacre_session_v1_Up up = nacre_session_v1_Up_init_zero;
 
+	if (open->which_kind == nacre_session_v1_Open_exec_tag)
+		g->exec_ms = open->kind.exec.timeout_ms;
 	up.which_kind = nacre_session_v1_Up_opened_tag;
 	up.kind.opened.attach_id = open->attach_id;
 	up.kind.opened.code = code;
