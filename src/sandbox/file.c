@@ -146,7 +146,8 @@ act_folder(int parent, const char *name, const nacre_sandbox_v1_FileRequest *q)
 	return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
 }
 
-/* A link takes the place of a link, of nothing else. */
+/* A link takes the place of a link or a plain file, as it does on the way out;
+ * of nothing else. */
 static int
 act_link(int parent, const char *name, const nacre_sandbox_v1_FileRequest *q)
 {
@@ -156,7 +157,8 @@ act_link(int parent, const char *name, const nacre_sandbox_v1_FileRequest *q)
 	if (!wire_path(q->link, link, sizeof(link)) || link[0] == '\0')
 		return EINVAL;
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISLNK(st.st_mode) && unlinkat(parent, name, 0) != 0)
+	    (S_ISLNK(st.st_mode) || S_ISREG(st.st_mode)) &&
+	    unlinkat(parent, name, 0) != 0)
 		return errno;
 	return symlinkat(link, parent, name) != 0 ? errno : 0;
 }

@@ -177,7 +177,11 @@ folders_and_links_are_made(void **state)
 	assert_int_equal(act(VERB(LINK), "/made/link"), 0);
 	assert_int_equal(act(VERB(LINK), "/made/link"), 0);
 	assert_int_equal(readlinkat(root, "made/link", target, 16), 6);
-	assert_int_equal(act(VERB(LINK), "/plain"), EEXIST);
+	write_file("made/plain", "x");
+	assert_int_equal(act(VERB(LINK), "/made/plain"), 0);
+	assert_int_equal(readlinkat(root, "made/plain", target, 16), 6);
+	assert_int_equal(act(VERB(LINK), "/d"), EEXIST);
+	assert_int_equal(act(VERB(LINK), "/pipe"), EEXIST);
 }
 
 static void
