@@ -3,6 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
 
+# One that hangs, while the rest goes on: asked to stop, it is given up.
+mkdir "$work/hung"
+printf 'parked: 0\nprewarm: false\n' >"$work/hung/settings"
+NACRE_STATE=$work/hung/state nacre gateway start --config "$work/hung/settings" >/dev/null
+hung=$(cat "$work/hung/state/gateway.pid")
+kill -STOP "$hung"
+NACRE_STATE=$work/hung/state timeout 90 nacre gateway stop >"$work/hung/said" 2>&1 &
+stopping=$!
+
 printf 'parkd: 1\ntoken_life_s: 5\n' >"$work/bad.yaml"
 run nacre gateway start --config "$work/bad.yaml"
 ok $((! code)) "a settings file with faults is refused"
@@ -164,3 +173,9 @@ gateway_up
 hears tunnel 10
 ok $? "a tunnel that failed nine times is opened again"
 exec 8<&-
+
+wait "$stopping"
+is "$?" 125 "a gateway that hangs is given up by who wants to stop it"
+like "$(tail -n 1 "$work/hung/said")" 'did not speak in 30000 ms' "which says why"
+kill -KILL "$hung"
+timeout 20 tail --pid="$hung" -f /dev/null
