@@ -88,6 +88,18 @@ take_status(struct vm *vm, struct span reply, struct fault *f)
 	return rc;
 }
 
+/* One that says what is not so is no keeper: it is left alone. */
+static void
+give_up(struct vm *vm, const struct fault *f)
+{
+	log_warn(f, "cannot take over keeper %s", vm->id);
+	if (!vm->used)
+		return;
+	if (f->code == FAULT_PROTOCOL)
+		loop_child_forget(&vm->child);
+	vm_kill(vm);
+}
+
 static void ask(struct vm *vm);
 
 /*
@@ -111,9 +123,7 @@ on_status(void *owner, struct span reply, const struct fault *why)
 		log_warn(&f, "keeper %s does not answer yet", vm->id);
 		ask(vm);
 	} else {
-		log_warn(&f, "cannot take over keeper %s", vm->id);
-		if (vm->used)
-			vm_kill(vm);
+		give_up(vm, &f);
 	}
 	if (is_first)
 		fleet_asked(g);
