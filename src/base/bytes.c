@@ -27,6 +27,7 @@ enum {
 	SPARES_MOST = 64,  /* may be */
 	SPARE_MAX = 65536, /* bytes of one */
 	ARENA_ALIGN = 16,
+	FIND_NEAR = 16, /* bytes; memchr() begins with more than that costs */
 };
 
 struct arena_block {
@@ -36,52 +37,18 @@ struct arena_block {
 	_Alignas(16) uint8_t data[];
 };
 
-struct span
-span_of(const void *ptr, size_t len)
-{
-	return (struct span){ ptr, len };
-}
-
-struct span
-span_str(const char *s)
-{
-	return (struct span){ (const uint8_t *)s, s ? strlen(s) : 0 };
-}
-
-bool
-span_equal(struct span a, struct span b)
-{
-	return a.len == b.len &&
-	    (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
-
-bool
-span_is(struct span a, const char *s)
-{
-	return span_equal(a, span_str(s));
-}
-
-bool
-span_starts(struct span a, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return a.len >= n && (n == 0 || memcmp(a.ptr, prefix, n) == 0);
-}
-
-struct span
-span_from(struct span a, size_t from)
-{
-	if (from >= a.len)
-		return (struct span){ a.ptr ? a.ptr + a.len : NULL, 0 };
-	return (struct span){ a.ptr + from, a.len - from };
-}
-
 size_t
 span_find(struct span a, uint8_t c)
 {
-	const uint8_t *p = a.len ? memchr(a.ptr, c, a.len) : NULL;
+	size_t near = a.len < FIND_NEAR ? a.len : FIND_NEAR;
+	const uint8_t *p;
 
+	for (size_t i = 0; i < near; i++)
+		if (a.ptr[i] == c)
+			return i;
+	if (near == a.len)
+		return a.len;
+	p = memchr(a.ptr + near, c, a.len - near);
 	return p ? (size_t)(p - a.ptr) : a.len;
 }
 

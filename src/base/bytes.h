@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/fault.h"
 
@@ -18,13 +19,52 @@ struct span {
 };
 
 #define SPAN_LIT(s) ((struct span){ (const uint8_t *)(s), sizeof(s) - 1 })
-struct span span_of(const void *ptr, size_t len);
-struct span span_str(const char *s); /* NULL counts as empty */
-bool span_equal(struct span a, struct span b);
-bool span_is(struct span a, const char *s);
-bool span_starts(struct span a, const char *prefix);
+
+/* These are in each parser's inner loop; with a literal they cost what a
+ * comparison of so many bytes does. */
+static inline struct span
+span_of(const void *ptr, size_t len)
+{
+	return (struct span){ (const uint8_t *)ptr, len };
+}
+
+/* NULL counts as empty. */
+static inline struct span
+span_str(const char *s)
+{
+	return (struct span){ (const uint8_t *)s, s ? strlen(s) : 0 };
+}
+
+static inline bool
+span_equal(struct span a, struct span b)
+{
+	return a.len == b.len &&
+	    (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool
+span_is(struct span a, const char *s)
+{
+	return span_equal(a, span_str(s));
+}
+
+static inline bool
+span_starts(struct span a, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return a.len >= n && (n == 0 || memcmp(a.ptr, prefix, n) == 0);
+}
+
 /* The part from `from` on; empty when from >= len. */
-struct span span_from(struct span a, size_t from);
+static inline struct span
+span_from(struct span a, size_t from)
+{
+	if (from >= a.len)
+		return (struct span){ a.len ? a.ptr + a.len : a.ptr, 0 };
+	return (struct span){ a.ptr + from, a.len - from };
+}
+
 /* Position of byte c, or a.len. */
 size_t span_find(struct span a, uint8_t c);
 

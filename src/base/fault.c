@@ -45,7 +45,10 @@ fill(struct fault *f, enum fault_code code, const char *fmt, va_list ap)
 	f->code = code;
 	f->sys = 0;
 	f->field[0] = '\0';
-	(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	if (strchr(fmt, '%') == NULL) /* many are: formatting is not for free */
+		(void)text_copy(f->text, sizeof(f->text), span_str(fmt));
+	else
+		(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	tidy(f->text, sizeof(f->text));
 }
 

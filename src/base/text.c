@@ -260,6 +260,39 @@ civil_from_days(int64_t days, int64_t *year, unsigned *month, unsigned *day)
 	*year = (int64_t)yoe + era * 400 + (*month <= 2 ? 1 : 0);
 }
 
+size_t
+num_format(uint64_t n, char out[21])
+{
+	char digits[20];
+	size_t left = sizeof(digits);
+	size_t len;
+
+	do {
+		digits[--left] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	len = sizeof(digits) - left;
+	memcpy(out, digits + left, len);
+	out[len] = '\0';
+	return len;
+}
+
+/* n, modulo what so many digits hold. */
+static char *
+put_digits(char *to, uint64_t n, size_t width)
+{
+	for (size_t i = width; i-- > 0; n /= 10)
+		to[i] = (char)('0' + n % 10);
+	return to + width;
+}
+
+static char *
+put_part(char *to, char before, uint64_t n)
+{
+	*to = before;
+	return put_digits(to + 1, n, 2);
+}
+
 void
 time_format(int64_t ms, char *out)
 {
@@ -271,9 +304,13 @@ time_format(int64_t ms, char *out)
 	unsigned day;
 
 	civil_from_days(days, &year, &month, &day);
-	(void)snprintf(out, 32, "%04d-%02u-%02uT%02d:%02d:%02dZ",
-	    (int)(year % 10000), month, day, (int)(rest / 3600),
-	    (int)(rest / 60 % 60), (int)(rest % 60));
+	out = put_digits(out, year > 0 ? (uint64_t)year : 0, 4);
+	out = put_part(out, '-', month);
+	out = put_part(out, '-', day);
+	out = put_part(out, 'T', (uint64_t)rest / 3600);
+	out = put_part(out, ':', (uint64_t)rest / 60 % 60);
+	out = put_part(out, ':', (uint64_t)rest % 60);
+	memcpy(out, "Z", 2);
 }
 
 size_t

@@ -11,6 +11,8 @@
 
 /* Plain decimal, no sign, no blanks, no leading zero but "0" itself. */
 bool num_parse(struct span s, uint64_t max, uint64_t *out);
+/* The same, terminated; its length, at most 20. */
+size_t num_format(uint64_t n, char out[21]);
 /* Lower case; out holds 2*n+1 bytes. */
 void hex_format(const void *p, size_t n, char *out);
 /* Exactly 2*n hex digits, else false. */

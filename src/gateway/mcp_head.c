@@ -7,9 +7,13 @@ static bool
 field_get(const void *at, const char *name, size_t nth, struct span *value)
 {
 	const struct h1_request *r = at;
+	size_t n = strlen(name);
 
 	for (size_t i = 0; i < r->fields_n; i++) {
-		if (!h1_is_word(r->fields[i].name, name) || nth-- > 0)
+		struct span is = r->fields[i].name;
+
+		if (is.len != n || !h1_is_word_of_its_length(is, name) ||
+		    nth-- > 0)
 			continue;
 		*value = r->fields[i].value;
 		return true;

@@ -25,17 +25,15 @@ bool
 h1_is_token(struct span s)
 {
 	for (size_t i = 0; i < s.len; i++)
-		if (!is_alnum(s.ptr[i]) &&
-		    !is_one_of(s.ptr[i], "!#$%&'*+-.^_`|~"))
+		if (!is_alnum(s.ptr[i]) && s.ptr[i] != '-' &&
+		    !is_one_of(s.ptr[i], "!#$%&'*+.^_`|~"))
 			return false;
 	return s.len > 0;
 }
 
 bool
-h1_is_word(struct span s, const char *lower)
+h1_is_word_of_its_length(struct span s, const char *lower)
 {
-	if (s.len != strlen(lower))
-		return false;
 	for (size_t i = 0; i < s.len; i++) {
 		uint8_t c = s.ptr[i];
 

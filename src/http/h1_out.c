@@ -41,20 +41,35 @@ phrase_of(int status)
 	return "";
 }
 
+/* Text from part to part; NULL is the last. */
+static bool
+add(struct buf *out, const char *const *parts, struct fault *f)
+{
+	for (; *parts != NULL; parts++)
+		if (buf_add(out, *parts, strlen(*parts), f) != 0)
+			return false;
+	return true;
+}
+
 int
 h1_reply(struct buf *out, const struct h1_reply *r, struct fault *f)
 {
 	bool has_length = !r->streams && r->status != 204;
+	char status[21];
+	char length[21];
+	const char *const parts[] = { "HTTP/1.1 ", status, " ",
+		phrase_of(r->status), "\r\n", r->type ? "Content-Type: " : "",
+		r->type ? r->type : "", r->type ? "\r\n" : "",
+		has_length ? "Content-Length: " : "", has_length ? length : "",
+		has_length ? "\r\n" : "",
+		r->streams && !r->is_old ? "Transfer-Encoding: chunked\r\n"
+					 : "",
+		r->closes ? "Connection: close\r\n" : "",
+		r->more ? r->more : "", "\r\n", NULL };
 
-	if (buf_fmt(out, "HTTP/1.1 %d %s\r\n", r->status,
-		phrase_of(r->status)) != 0 ||
-	    (r->type && buf_fmt(out, "Content-Type: %s\r\n", r->type) != 0) ||
-	    (has_length &&
-		buf_fmt(out, "Content-Length: %zu\r\n", r->body.len) != 0) ||
-	    (r->streams && !r->is_old &&
-		buf_fmt(out, "Transfer-Encoding: chunked\r\n") != 0) ||
-	    (r->closes && buf_fmt(out, "Connection: close\r\n") != 0) ||
-	    buf_fmt(out, "%s\r\n", r->more ? r->more : "") != 0)
+	(void)num_format((uint64_t)r->status, status);
+	(void)num_format(r->body.len, length);
+	if (!add(out, parts, f))
 		return fault_set(f, FAULT_LIMIT, "an answer is too long");
 	if (!has_length || r->is_head || r->body.len == 0)
 		return 0;

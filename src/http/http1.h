@@ -83,7 +83,12 @@ const char *h1_why(const struct h1 *h); /* never NULL */
  * none. n, when not NULL: how many there are. */
 struct span h1_find(const struct h1_request *r, const char *name, size_t *n);
 /* ASCII letters alike in either case; lower is lower case. */
-bool h1_is_word(struct span s, const char *lower);
+bool h1_is_word_of_its_length(struct span s, const char *lower);
+static inline bool
+h1_is_word(struct span s, const char *lower)
+{
+	return s.len == strlen(lower) && h1_is_word_of_its_length(s, lower);
+}
 
 struct h1_reply {
 	int status;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer; json/json.h has the contracts. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -78,67 +77,116 @@ json_out_end(struct json_out *o)
 	o->some = true;
 }
 
-/* How many bytes of s (not empty) go out as they are, 0 when none. */
+/*
+ * What stands behind the backslash of an escaped byte; 0: it goes out as it
+ * is, 'u': by its number, '\1': it belongs to a character of UTF-8, or to none.
+ */
+#define EIGHT(c) c c c c c c c c
+static const char escape_of[] =
+    "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"
+    "\0\0\"\0\0\0\0\0" EIGHT("\0") EIGHT("\0") EIGHT("\0") EIGHT("\0")
+	EIGHT("\0") EIGHT("\0") "\0\0\0\0\\\0\0\0" EIGHT("\0") EIGHT("\0")
+	    EIGHT("\0") EIGHT("\0") EIGHT(EIGHT("\1")) EIGHT(EIGHT("\1"));
+
+_Static_assert(sizeof(escape_of) == 256 + 1, "one for each byte");
+
+/* Bytes of s, without its quotes, as it goes out. */
 static size_t
-plain_run(struct span s)
+escaped_size(struct span s)
 {
-	size_t n = 0;
+	size_t n = s.len;
 
-	while (n < s.len) {
-		uint8_t c = s.ptr[n];
-		size_t step = c < 0x80 ? 1 : json_utf8_step(span_from(s, n));
+	for (size_t i = 0; i < s.len; i++) {
+		char e = escape_of[s.ptr[i]];
+		size_t step;
 
-		if (step == 0 || c < 0x20 || c == '"' || c == '\\')
-			break;
-		n += step;
+		if (e == '\0')
+			continue;
+		step = e == '\1' ? json_utf8_step(span_from(s, i)) : 1;
+		if (step == 0)
+			n += 2;
+		else if (step > 1)
+			i += step - 1;
+		else
+			n += e == 'u' ? 5 : 1;
 	}
 	return n;
 }
 
-static void
-put_escaped(struct json_out *o, uint8_t c)
+static uint8_t *
+put_escaped(uint8_t *to, uint8_t c, char e)
 {
-	static const char from[] = "\"\\\b\f\n\r\t";
-	static const char to[] = "\"\\bfnrt";
-	const char *hit = c ? strchr(from, c) : NULL;
 	char hex[3];
 
-	if (hit) {
-		put(o, "\\", 1);
-		put(o, &to[hit - from], 1);
-	} else if (c < 0x20) {
+	*to++ = '\\';
+	*to++ = (uint8_t)e;
+	if (e == 'u') {
 		hex_format(&c, 1, hex);
-		put(o, "\\u00", 4);
-		put(o, hex, 2);
-	} else {
-		put(o, "\xef\xbf\xbd", 3);
+		*to++ = '0';
+		*to++ = '0';
+		memcpy(to, hex, 2);
+		to += 2;
 	}
+	return to;
 }
 
-static void
-put_string(struct json_out *o, struct span s)
+/* As escaped_size() has said; a byte that is no UTF-8 becomes U+FFFD. */
+static uint8_t *
+put_content(uint8_t *to, struct span s)
 {
-	put(o, "\"", 1);
-	while (s.len > 0 && !o->full) {
-		size_t n = plain_run(s);
+	static const uint8_t unknown[] = { 0xef, 0xbf, 0xbd };
 
-		if (n > 0)
-			put(o, s.ptr, n);
-		else
-			put_escaped(o, s.ptr[0]);
-		s = span_from(s, n ? n : 1);
+	for (size_t i = 0; i < s.len; i++) {
+		uint8_t c = s.ptr[i];
+		char e = escape_of[c];
+		size_t step;
+
+		if (e == '\0') {
+			*to++ = c;
+			continue;
+		}
+		step = e == '\1' ? json_utf8_step(span_from(s, i)) : 1;
+		if (step == 1) {
+			to = put_escaped(to, c, e);
+		} else if (step == 0) {
+			memcpy(to, unknown, sizeof(unknown));
+			to += sizeof(unknown);
+		} else {
+			memcpy(to, s.ptr + i, step);
+			to += step;
+			i += step - 1;
+		}
 	}
-	put(o, "\"", 1);
+	return to;
+}
+
+/* lead, the string in its quotes, and what follows it: none is empty text. */
+static void
+put_quoted(struct json_out *o, const char *lead, struct span s,
+    const char *follows)
+{
+	size_t n = 2 + escaped_size(s) + (*lead != '\0') + (*follows != '\0');
+	uint8_t *to = o->full ? NULL : buf_room(o->buf, n);
+
+	if (!to) {
+		o->full = true;
+		return;
+	}
+	if (*lead != '\0')
+		*to++ = (uint8_t)*lead;
+	*to++ = '"';
+	to = put_content(to, s);
+	*to++ = '"';
+	if (*follows != '\0')
+		*to = (uint8_t)*follows;
+	buf_grew(o->buf, n);
 }
 
 void
 json_out_key(struct json_out *o, const char *key)
 {
 	BUG_IF(!in_object(o) || o->keyed);
-	if (o->some)
-		put(o, ",", 1);
-	put_string(o, span_str(key));
-	put(o, ":", 1);
+	put_quoted(o, o->some ? "," : "", span_str(key), ":");
 	o->keyed = true;
 }
 
@@ -146,7 +194,7 @@ void
 json_out_str(struct json_out *o, struct span s)
 {
 	value_begin(o);
-	put_string(o, s);
+	put_quoted(o, "", s, "");
 }
 
 void
@@ -166,19 +214,20 @@ json_out_raw(struct json_out *o, struct span s)
 void
 json_out_int(struct json_out *o, int64_t n)
 {
-	char text[24];
+	char text[22] = "-";
+	size_t sign = n < 0;
+	size_t len =
+	    num_format(n < 0 ? 0 - (uint64_t)n : (uint64_t)n, text + sign);
 
-	(void)text_fmt(text, sizeof(text), "%" PRId64, n);
-	json_out_raw(o, span_str(text));
+	json_out_raw(o, span_of(text, sign + len));
 }
 
 void
 json_out_uint(struct json_out *o, uint64_t n)
 {
-	char text[24];
+	char text[21];
 
-	(void)text_fmt(text, sizeof(text), "%" PRIu64, n);
-	json_out_raw(o, span_str(text));
+	json_out_raw(o, span_of(text, num_format(n, text)));
 }
 
 void

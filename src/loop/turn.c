@@ -5,8 +5,6 @@
  * ask all the time, however many they are. With a budget the others wait for
  * the next tick, in which the kernel is asked again who is ready.
  */
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "loop/inner.h"
 
@@ -42,20 +40,25 @@ served(const struct loop *l, uint16_t at)
 	return l->slots[(uint32_t)l->batch[at].data.u64].served;
 }
 
-static int
-by_turn(const void *a, const void *b, void *loop)
-{
-	uint64_t x = served(loop, *(const uint16_t *)a);
-	uint64_t y = served(loop, *(const uint16_t *)b);
-
-	return x < y ? -1 : x > y;
-}
-
+/* By insertion, from far to near: few, or in order but for some, is usual. */
 void
 loop_turns_order(struct loop *l, int n)
 {
+	static const int gaps[] = { 132, 57, 23, 10, 4, 1 };
+
 	for (int i = 0; i < n; i++)
 		l->order[i] = (uint16_t)i;
-	if (n > 1)
-		qsort_r(l->order, (size_t)n, sizeof(l->order[0]), by_turn, l);
+	for (size_t g = 0; g < NELEM(gaps); g++)
+		for (int i = gaps[g]; i < n; i++) {
+			uint16_t one = l->order[i];
+			uint64_t turn = served(l, one);
+			int at = i;
+
+			while (at >= gaps[g] &&
+			    served(l, l->order[at - gaps[g]]) > turn) {
+				l->order[at] = l->order[at - gaps[g]];
+				at -= gaps[g];
+			}
+			l->order[at] = one;
+		}
 }

@@ -304,6 +304,27 @@ times_are_utc(void **state)
 	}
 }
 
+static void
+numbers_are_written_as_they_are_read(void **state)
+{
+	static const uint64_t rows[] = { 0, 9, 10, 99, 100, 4294967296,
+		UINT64_C(9999999999999999999), UINT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(rows); i++) {
+		char out[21];
+		char want[32];
+		uint64_t back;
+
+		(void)snprintf(want, sizeof(want), "%llu",
+		    (unsigned long long)rows[i]);
+		assert_int_equal(num_format(rows[i], out), strlen(want));
+		assert_string_equal(out, want);
+		assert_true(num_parse(span_str(out), UINT64_MAX, &back));
+		assert_true(back == rows[i]);
+	}
+}
+
 /* RFC 4648 section 10, unpadded, and bytes that need the other alphabet. */
 static const struct {
 	const char *bytes;
@@ -379,6 +400,7 @@ main(void)
 		cmocka_unit_test(what_a_terminal_obeys_is_not_printable),
 		cmocka_unit_test(names_are_dns_labels),
 		cmocka_unit_test(times_are_utc),
+		cmocka_unit_test(numbers_are_written_as_they_are_read),
 		cmocka_unit_test(base64url_goes_both_ways),
 		cmocka_unit_test(base64url_has_one_form_a_value),
 	};
