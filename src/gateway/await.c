@@ -34,8 +34,8 @@ hint_of(const struct store_lineage *l)
 	return "";
 }
 
-static void
-describe(const struct store_lineage *l, struct arena *a, nacre_v1_Child *out)
+void
+await_tell(const struct store_lineage *l, struct arena *a, nacre_v1_Child *out)
 {
 	enum state s = l->is_there ? (enum state)l->state : STATE_REMOVED;
 
@@ -70,7 +70,7 @@ await_describe(struct call *c, const char *id, nacre_v1_Child *out,
 
 	if (store_lineage_by_id(c->g->store, id, &c->arena, &l, f) < 0)
 		return -1;
-	describe(&l, &c->arena, out);
+	await_tell(&l, &c->arena, out);
 	return 0;
 }
 
@@ -123,7 +123,7 @@ reply(struct await *w, const struct store_lineage *l)
 	struct fault f = { 0 };
 
 	r.has_sandbox = true;
-	describe(l, &c->arena, &r.sandbox);
+	await_tell(l, &c->arena, &r.sandbox);
 	forget(w);
 	if (call_send(c, nacre_v1_ChildReply_fields, &r, &f) < 0)
 		call_finish(c, &f);

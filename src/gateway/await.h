@@ -23,8 +23,10 @@ void await_rest(struct call *c, const struct pb_msgdesc_s *fields,
     const void *message);
 /* Its row was changed or removed in this tick. */
 void await_changed(struct gateway *g, const char *id);
-/* What is said of a sandbox, there or gone, in c's arena. */
+/* What is said of a sandbox, there or gone; its texts are in the arena. */
 struct _nacre_v1_Child;
+void await_tell(const struct store_lineage *l, struct arena *a,
+    struct _nacre_v1_Child *out);
 int await_describe(struct call *c, const char *id, struct _nacre_v1_Child *out,
     struct fault *f) MUST_CHECK;
 

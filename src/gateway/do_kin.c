@@ -26,26 +26,18 @@ make(struct call *c)
 	return w;
 }
 
-static int
-reply(struct call *c, const char *id, struct fault *f)
-{
-	nacre_v1_ChildReply r = nacre_v1_ChildReply_init_zero;
-
-	r.has_sandbox = true;
-	if (await_describe(c, id, &r.sandbox, f) < 0)
-		return -1;
-	return CALL_REPLY(c, nacre_v1_ChildReply, &r, f);
-}
-
 int
 do_child_get(struct call *c, struct fault *f)
 {
 	const nacre_v1_GetChildRequest *ask = c->ask;
+	nacre_v1_ChildReply r = nacre_v1_ChildReply_init_zero;
 	struct which *w = make(c);
 
 	if (which_open(c, ask->id, "id", w, f) < 0)
 		return -1;
-	return reply(c, w->row->id, f);
+	r.has_sandbox = true;
+	await_tell(w->row, &c->arena, &r.sandbox);
+	return CALL_REPLY(c, nacre_v1_ChildReply, &r, f);
 }
 
 /* --- list */
@@ -170,9 +162,8 @@ do_child_list(struct call *c, struct fault *f)
 			r.next_cursor = r.sandboxes[limit - 1].id;
 			break;
 		}
-		if (await_describe(c, w->tree.row[i].id,
-			&r.sandboxes[r.sandboxes_count++], f) < 0)
-			return -1;
+		await_tell(&w->tree.row[i], &c->arena,
+		    &r.sandboxes[r.sandboxes_count++]);
 	}
 	return CALL_REPLY(c, nacre_v1_ListChildrenReply, &r, f);
 }

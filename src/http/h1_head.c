@@ -282,20 +282,24 @@ h1_parse_field(struct h1 *h, struct span line, struct h1_field *out)
 	return check_value(h, out->value);
 }
 
-bool
-h1_take_field(struct h1 *h, struct span name, struct span value)
+static bool
+take_field(struct h1 *h, struct span name, struct span value)
 {
 	struct h1_request *r = &h->request;
 
 	if (r->fields_n == H1_FIELDS)
 		return fail(h, 431, "there are too many fields");
-	if (!check_value(h, value))
-		return false;
 	r->fields[r->fields_n++] = (struct h1_field){ name, value };
 	for (size_t i = 0; i < NELEM(known); i++)
 		if (h1_is_word(name, known[i].name))
 			return known[i].take(h, value);
 	return true;
+}
+
+bool
+h1_take_field(struct h1 *h, struct span name, struct span value)
+{
+	return check_value(h, value) && take_field(h, name, value);
 }
 
 static bool
@@ -304,7 +308,7 @@ take_line(struct h1 *h, struct span line)
 	struct h1_field field;
 
 	return h1_parse_field(h, line, &field) &&
-	    h1_take_field(h, field.name, field.value);
+	    take_field(h, field.name, field.value);
 }
 
 /* What only all the fields together say. */
