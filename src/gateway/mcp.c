@@ -267,8 +267,8 @@ run(struct exchange *x)
 	for (size_t i = 0; i < d->ncalls; i++) {
 		x->runs[i].x = x;
 		x->runs[i].ask = &d->calls[i];
-		buf_init(&x->runs[i].told, MCP_OUT);
-		buf_init(&x->runs[i].message, MCP_OUT);
+		buf_init(&x->runs[i].told, MCP_RESULT / 2);
+		buf_init(&x->runs[i].message, MCP_RESULT);
 	}
 	x->running = true;
 	mcp_reply_begin(&x->reply, d, loop_now_ms(x->g->loop));

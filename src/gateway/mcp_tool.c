@@ -108,13 +108,15 @@ is_failure(enum fault_code code)
 }
 
 static void
-write_failure(struct mcp_run *r)
+write_failure(struct mcp_run *r, const struct fault *why)
 {
 	struct fault f = { 0 };
 
 	buf_clear(&r->message);
-	if (mcp_failure(r->ask, "the gateway failed: see its log", &r->message,
-		&f) < 0)
+	if (mcp_failure(r->ask,
+		why->code == FAULT_LIMIT ? "the result is over 4 MiB"
+					 : "the gateway failed: see its log",
+		&r->message, &f) < 0)
 		log_warn(&f, "an answer is lost");
 }
 
@@ -130,7 +132,8 @@ finish(struct call *c)
 	else if (!is_failure(c->fault.code))
 		rc = write_refusal(c, r, &f);
 	if (rc < 0)
-		write_failure(r);
+		write_failure(r, &f);
+	buf_release(&r->told);
 	r->call = NULL;
 	mcp_run_over(r);
 	call_left(c);
@@ -181,7 +184,7 @@ mcp_run_refuse(struct mcp_run *r, const struct fault *f, const char *hint)
 	refusal.hint = span_str(hint);
 	if (mcp_refusal(r->ask, &refusal, mcp_run_arena(r), &r->message,
 		&failed) < 0)
-		write_failure(r);
+		write_failure(r, &failed);
 }
 
 void

@@ -117,6 +117,20 @@ tool_tell_deleted(const void *message, struct arena *a, struct json_out *o,
 	return 0;
 }
 
+/* Half of what a result has is for either stream, and what the other leaves. */
+static bool
+cut_streams(struct span *out, struct span *err)
+{
+	size_t half = MCP_RESULT_TEXTS / 2;
+	size_t took = mcp_text_cost(*out);
+	size_t all = out->len + err->len;
+
+	took = took < half ? took : half;
+	*err = mcp_text_cut(*err, MCP_RESULT_TEXTS - took);
+	*out = mcp_text_cut(*out, MCP_RESULT_TEXTS - mcp_text_cost(*err));
+	return out->len + err->len < all;
+}
+
 int
 tool_tell_exec(const void *message, struct arena *a, struct json_out *o,
     struct fault *f)
@@ -124,6 +138,7 @@ tool_tell_exec(const void *message, struct arena *a, struct json_out *o,
 	const nacre_v1_ExecChildSandboxReply *r = message;
 	struct span out = wire_span(r->out);
 	struct span err = wire_span(r->err);
+	bool is_cut = cut_streams(&out, &err);
 
 	(void)a;
 	(void)f;
@@ -134,7 +149,7 @@ tool_tell_exec(const void *message, struct arena *a, struct json_out *o,
 	json_out_str(o, out);
 	json_out_key(o, "stderr");
 	json_out_str(o, err);
-	truth_member(o, "truncated", r->truncated);
+	truth_member(o, "truncated", r->truncated || is_cut);
 	truth_member(o, "timed_out", r->timed_out);
 	truth_member(o, "replaced", !utf8_valid(out) || !utf8_valid(err));
 	json_out_end(o);
@@ -173,7 +188,9 @@ tool_tell_file(const void *message, struct arena *a, struct json_out *o,
 {
 	const nacre_v1_GetChildFileReply *r = message;
 	struct span data = wire_span(r->data);
-	bool is_text = utf8_valid(data);
+	/* Text of nothing but escapes is shorter so, and then it fits. */
+	bool is_text =
+	    utf8_valid(data) && mcp_text_cost(data) <= MCP_RESULT_TEXTS;
 
 	if (!is_text) {
 		data = base64(data, a);

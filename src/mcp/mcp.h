@@ -27,9 +27,13 @@ enum {
 	MCP_BODY = 1 << 20,  /* longest request body, bytes */
 	MCP_ARENA = 8 << 20, /* for one request; what needs more is refused */
 	MCP_ID = 256, /* longest id or progress token, bytes as written */
-	MCP_TOOL_NAME = 128,   /* longest tool name that is looked at */
-	MCP_BATCH = 50,        /* most messages of one batch */
-	MCP_HEADERS = 4,       /* most headers of one answer */
+	MCP_TOOL_NAME = 128,  /* longest tool name that is looked at */
+	MCP_BATCH = 50,       /* most messages of one batch */
+	MCP_HEADERS = 4,      /* most headers of one answer */
+	MCP_RESULT = 4 << 20, /* longest result of a tool, bytes as sent */
+	/* What texts of a size that nobody knows before may cost in one: the
+	 * rest is for an id, a path and the members' names. */
+	MCP_RESULT_TEXTS = MCP_RESULT - (64 << 10),
 	MCP_KEY = 32,          /* bytes of the key of session ids */
 	MCP_RANDOM = 16,       /* fresh random bytes a request brings */
 	MCP_SESSION_TEXT = 44, /* a session id with its NUL */
@@ -339,6 +343,13 @@ int mcp_refusal(const struct mcp_call *c, const struct mcp_refusal *r,
 /* content is a JSON array of content items. */
 int mcp_content(const struct mcp_call *c, struct span content, bool is_error,
     struct buf *out, struct fault *f) MUST_CHECK;
+/*
+ * How many bytes of a result s takes as a member's text, both times that it
+ * goes out: 2 to 13 a byte. And the longest start of s, of whole characters,
+ * that takes no more than `most`.
+ */
+size_t mcp_text_cost(struct span s);
+struct span mcp_text_cut(struct span s, size_t most);
 /* A JSON-RPC error, for what broke before the tool ran. */
 int mcp_failure(const struct mcp_call *c, const char *message, struct buf *out,
     struct fault *f) MUST_CHECK;

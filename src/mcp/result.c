@@ -58,6 +58,48 @@ text_write(struct json_out *o, struct span text)
 	json_out_end(o);
 }
 
+/* As structuredContent, and escaped once more inside the text. */
+static size_t
+byte_cost(uint8_t c, bool is_utf8)
+{
+	if (c == '"' || c == '\\')
+		return 2 + 4;
+	if (c == '\b' || c == '\f' || c == '\n' || c == '\r' || c == '\t')
+		return 2 + 3;
+	if (c < 0x20)
+		return 6 + 7;
+	return c < 0x80 || is_utf8 ? 1 + 1 : 3 + 3;
+}
+
+size_t
+mcp_text_cost(struct span s)
+{
+	bool is_utf8 = utf8_valid(s);
+	size_t cost = 0;
+
+	for (size_t i = 0; i < s.len; i++)
+		cost += byte_cost(s.ptr[i], is_utf8);
+	return cost;
+}
+
+struct span
+mcp_text_cut(struct span s, size_t most)
+{
+	bool is_utf8 = utf8_valid(s);
+	size_t n = 0;
+
+	for (; n < s.len; n++) {
+		size_t cost = byte_cost(s.ptr[n], is_utf8);
+
+		if (cost > most)
+			break;
+		most -= cost;
+	}
+	if (n < s.len)
+		s.len = utf8_whole(span_of(s.ptr, n));
+	return s;
+}
+
 int
 mcp_result(const struct mcp_call *c, struct span structured, struct buf *out,
     struct fault *f)

@@ -253,7 +253,7 @@ tell(const char *tool, const void *reply)
 	struct span kept;
 	struct buf b;
 
-	buf_init(&b, 1 << 20);
+	buf_init(&b, MCP_RESULT / 2);
 	json_out_init(&o, &b);
 	assert_int_equal(tool_find(tool)->tell(reply, &arena, &o, &f), 0);
 	assert_int_equal(json_out_done(&o, &f), 0);
@@ -359,6 +359,93 @@ bytes_that_are_no_text_are_told_as_such(void **state)
 	assert_true(replaced);
 }
 
+enum {
+	STREAM = 480 << 10, /* what an exec keeps of each of its streams */
+	PART = 900 << 10,   /* what is read of a file at once */
+};
+
+static pb_bytes_array_t *
+filled(size_t n, const char *with)
+{
+	uint8_t *bytes = arena_get(&arena, n);
+	size_t len = strlen(with);
+
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = (uint8_t)with[i % len];
+	return wire_bytes(&arena, span_of(bytes, n));
+}
+
+/* Told, and then sent as the answer of a call. */
+static const struct json_value *
+sent(const char *tool, const void *reply)
+{
+	const struct json_value *v = tell(tool, reply);
+	const struct mcp_call call = { .era = MCP_MODERN,
+		.id = { .raw = SPAN_LIT("1") } };
+	struct fault f = { 0 };
+	struct buf b;
+
+	buf_init(&b, MCP_RESULT);
+	assert_int_equal(mcp_result(&call, v->raw, &b, &f), 0);
+	buf_release(&b);
+	return v;
+}
+
+static void
+the_worst_output_fits_a_result(void **state)
+{
+	static const char *const fills[] = { "\x01", "\"", "\\", "\n", "\xff",
+		"\xe2\x82\xac", "x", "\x01\xe2\x82\xac\xff" };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(fills); i++) {
+		const nacre_v1_ExecChildSandboxReply run = {
+			.out = filled(STREAM, fills[i]),
+			.err = filled(STREAM, fills[i]),
+		};
+		const nacre_v1_ExecChildSandboxReply one = {
+			.err = filled(STREAM, fills[i])
+		};
+		const nacre_v1_GetChildFileReply file = { .path = T("/a"),
+			.data = filled(PART, fills[i]) };
+		const struct json_value *v = sent("exec", &run);
+		bool is_cut = json_get(v, "truncated") != NULL;
+		bool is_binary = false;
+		struct span text;
+
+		assert_int_equal(is_cut,
+		    2 * mcp_text_cost(wire_span(run.out)) > MCP_RESULT_TEXTS);
+		assert_true(json_str(json_get(v, "stdout"), &text));
+		assert_true(text.len > 150000);
+		assert_true(json_str(json_get(v, "stderr"), &text));
+		assert_true(text.len > 150000);
+		assert_int_equal(json_get(sent("exec", &one), "truncated") !=
+			NULL,
+		    mcp_text_cost(wire_span(one.err)) > MCP_RESULT_TEXTS);
+		v = sent("get_file", &file);
+		is_binary = span_is(json_get(v, "encoding")->text, "base64");
+		assert_true(json_str(json_get(v, "data"), &text));
+		assert_int_equal(text.len, is_binary ? PART / 3 * 4 : PART);
+		(void)tear_down(NULL);
+		(void)set_up(NULL);
+	}
+}
+
+/* Between characters. */
+static void
+a_text_is_cut_where_it_may_be(void **state)
+{
+	struct span s = SPAN_LIT("a\xe2\x82\xac\xe2\x82\xac");
+
+	(void)state;
+	assert_int_equal(mcp_text_cost(s), 14);
+	assert_int_equal(mcp_text_cut(s, 14).len, 7);
+	assert_int_equal(mcp_text_cut(s, 13).len, 4);
+	assert_int_equal(mcp_text_cut(s, 7).len, 1);
+	assert_int_equal(mcp_text_cut(s, 0).len, 0);
+	assert_int_equal(mcp_text_cost(SPAN_LIT("\x01\"\\\n\xff")), 36);
+}
+
 #define POLICY                                                             \
  "version: 1\nfilesystem_policy:\n  include_workdir: true\n  read_only: "  \
  "[/usr, \"/a: b\"]\nnetwork_policies:\n  \"true\": {endpoints: [{host: "  \
@@ -440,6 +527,8 @@ main(void)
 		cmocka_unit_test(replies_become_what_the_schemas_say),
 		cmocka_unit_test(a_grant_shows_its_limits_and_programs),
 		cmocka_unit_test(bytes_that_are_no_text_are_told_as_such),
+		cmocka_unit_test(the_worst_output_fits_a_result),
+		cmocka_unit_test(a_text_is_cut_where_it_may_be),
 		cmocka_unit_test(a_policy_as_json_reads_back_as_the_same),
 		cmocka_unit_test(a_proof_shows_its_counterexample),
 		cmocka_unit_test(scopes_are_whole_words),
