@@ -36,7 +36,9 @@ struct door_call {
 	struct mcp_who who;
 	struct mcp_head head;
 	struct exchange *exchange;
-	struct buf out; /* messages behind 4 bytes of length each */
+	struct buf out;     /* messages behind 4 bytes of length each */
+	size_t load;        /* of its answer, rpc's part of it too */
+	struct timer timer; /* of that: to take some of it */
 	bool is_complete;
 	struct fault fault; /* how it ends */
 };
@@ -53,33 +55,49 @@ door_free(void *p)
 	free(d);
 }
 
+/* As much as the session takes; then the end, if it is there. */
+static void
+pump(struct door_call *d)
+{
+	bool moved = !d->timer.armed;
+	struct fault f = { 0 };
+
+	if (d->call == NULL)
+		return;
+	while (d->out.len > 0) {
+		struct span s = buf_span(&d->out);
+		uint32_t n;
+
+		memcpy(&n, s.ptr, sizeof(n));
+		if (rpc_send(d->call, span_of(s.ptr + sizeof(n), n), &f) < 0)
+			break;
+		buf_eat(&d->out, sizeof(n) + n);
+		moved = true;
+	}
+	if (d->out.len == 0 && d->is_complete)
+		rpc_finish(d->call, &d->fault, span_of(NULL, 0));
+	if (d->out.len == 0 && !d->is_complete)
+		loop_timer_clear(&d->timer);
+	else if (moved)
+		loop_timer_set(d->g->loop, &d->timer, MCP_WRITE_MS);
+}
+
 static void
 finish(struct door_call *d, const struct fault *f)
 {
 	d->is_complete = true;
 	if (d->fault.code == FAULT_NONE)
 		d->fault = *f;
-	buf_clear(&d->out);
-	if (d->call != NULL)
-		rpc_finish(d->call, &d->fault, span_of(NULL, 0));
+	buf_release(&d->out);
+	pump(d);
 }
 
-/* As much as the session takes; then the end, if it is there. */
 static void
-pump(struct door_call *d)
+timed_out(struct timer *t)
 {
-	while (d->call != NULL && d->out.len > 0) {
-		struct span s = buf_span(&d->out);
-		struct fault f = { 0 };
-		uint32_t n;
+	struct door_call *d = CONTAINER_OF(t, struct door_call, timer);
 
-		memcpy(&n, s.ptr, sizeof(n));
-		if (rpc_send(d->call, span_of(s.ptr + sizeof(n), n), &f) < 0)
-			return;
-		buf_eat(&d->out, sizeof(n) + n);
-	}
-	if (d->call != NULL && d->is_complete)
-		rpc_finish(d->call, &d->fault, span_of(NULL, 0));
+	rpc_cancel(d->call);
 }
 
 static void
@@ -95,6 +113,7 @@ put(struct door_call *d, const nacre_session_v1_DoorDown *m)
 		if (buf_add(&d->out, &n, sizeof(n), &f) == 0)
 			(void)!buf_add(&d->out, buf_ptr(&one), n, &f);
 	}
+	load_set(&d->session->answers, &d->load, d->load + one.len);
 	buf_release(&one);
 	if (f.code != FAULT_NONE)
 		finish(d, &f);
@@ -148,9 +167,16 @@ sink_head(void *owner, const struct mcp_answer *a)
 	nacre_session_v1_DoorDown m = nacre_session_v1_DoorDown_init_zero;
 	nacre_session_v1_DoorReply *r = &m.kind.reply;
 	struct door_call *d = owner;
+	struct mcp_answer full;
 	struct fault f = { 0 };
 	struct arena arena;
 
+	if (d->is_complete)
+		return;
+	if (!load_has_room(&d->session->answers, a->body.len)) {
+		mcp_unavailable(&full);
+		a = &full;
+	}
 	arena_init(&arena, SMALL + INLINE);
 	m.which_kind = nacre_session_v1_DoorDown_reply_tag;
 	r->status = (uint32_t)a->status;
@@ -171,7 +197,18 @@ sink_head(void *owner, const struct mcp_answer *a)
 static void
 sink_piece(void *owner, struct span bytes)
 {
-	put_pieces(owner, bytes);
+	struct door_call *d = owner;
+	struct fault f = { 0 };
+
+	if (d->is_complete)
+		return;
+	if (d->out.len > MCP_STREAM_OUT ||
+	    !load_has_room(&d->session->answers, bytes.len)) {
+		fault_set(&f, FAULT_BUSY, "the client does not read");
+		finish(d, &f);
+		return;
+	}
+	put_pieces(d, bytes);
 }
 
 static void
@@ -439,6 +476,8 @@ on_closed(struct rpc_call *call, void *owner, const struct fault *f,
 	d->call = NULL;
 	d->exchange = NULL;
 	d->is_complete = true;
+	loop_timer_clear(&d->timer);
+	load_set(&d->session->answers, &d->load, 0);
 	if (d->session->vm != NULL)
 		d->session->vm->doors--;
 	forget_body(d);
@@ -470,6 +509,9 @@ door_accept(struct session *s, struct rpc_call *call)
 	d->session = s;
 	s->vm->doors++;
 	d->call = call;
+	d->timer.fire = timed_out;
+	s->answers.max = LOAD_DOOR;
+	s->answers.of = &s->g->mcp->to_doors;
 	arena_init(&d->arena, REQUEST);
 	buf_init(&d->body, MCP_BODY);
 	buf_init(&d->out, MCP_OUT);

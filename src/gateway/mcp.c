@@ -135,6 +135,8 @@ mcp_run_over(struct mcp_run *r)
 	    mcp_reply_over(&x->reply, r->ask, buf_span(&r->message), &head,
 		&x->piece),
 	    &head);
+	if (!x->decision.is_batch)
+		buf_release(&r->message);
 }
 
 void
@@ -403,6 +405,8 @@ mcp_open(struct gateway *g, struct fault *f)
 	m->listener.fd = -1;
 	m->at_port.max = MCP_CONNECTIONS;
 	m->at_socket.max = MCP_CONNECTIONS;
+	m->to_doors.max = LOAD_DOORS;
+	m->to_host.max = LOAD_HOST;
 	m->server.off = g->config.mcp_off;
 	m->server.key = m->key;
 	m->server.ended = &m->ended;

@@ -11,6 +11,7 @@
  *   mcp_stream  a request on a stream of HTTP/2
  *   mcp_listen  the port on 127.0.0.1; mcp_link  a connection to it
  *   door        what comes from a sandbox
+ *   load        what answers that wait may hold
  */
 #ifndef GATEWAY_MCP_H
 #define GATEWAY_MCP_H
@@ -18,6 +19,7 @@
 #include "gateway/admit.h"
 #include "gateway/call.h"
 #include "gateway/crowd.h"
+#include "gateway/load.h"
 #include "mcp/mcp.h"
 
 struct h1_request;
@@ -31,7 +33,7 @@ enum mcp_limits {
 	MCP_BODIES = 32 << 20, /* bytes of theirs that are not whole */
 	MCP_PRINCIPAL = 64,
 	MCP_RANDOMS = 32,         /* requests' worth, asked for at once */
-	MCP_OUT = 16 << 20,       /* bytes of answers that wait to be taken */
+	MCP_OUT = 16 << 20,       /* bytes of one that wait to be taken */
 	MCP_STREAM_OUT = 1 << 20, /* of an event stream that nobody reads */
 	MCP_SMALL = 64 << 10,     /* arena of an answer to a head */
 	MCP_BODY_MS = 10000,      /* to send a body, after its head */
@@ -156,6 +158,8 @@ struct mcp {
 	struct mcp_link *links;
 	size_t streams_n; /* mcp_stream.c */
 	size_t bodies;
+	struct load to_doors; /* answers that wait */
+	struct load to_host;
 	struct crowd at_port;
 	struct crowd at_socket; /* of HTTP/1.1 on the socket */
 	struct watch listener;  /* mcp_listen.c */

@@ -45,6 +45,7 @@ struct mcp_conn {
 	struct h1 *h1;
 	struct buf in;
 	struct buf out;
+	size_t load; /* of it, as told to others */
 	struct mcp_head head;
 	struct exchange *exchange;
 	struct mcp_conn *next;
@@ -86,6 +87,7 @@ conn_close(struct mcp_conn *c)
 	if (c->next != NULL)
 		c->next->prev = c->prev;
 	crowd_leave(&c->seat);
+	load_set(&c->g->mcp->to_host, &c->load, 0);
 	loop_bury(c->g->loop, c, conn_free);
 }
 
@@ -132,6 +134,15 @@ drained(struct mcp_conn *c)
 		loop_spare(c->g->loop, &c->more);
 }
 
+/* An empty buffer keeps nothing large. */
+static void
+count_out(struct mcp_conn *c)
+{
+	if (c->out.len == 0 && c->out.cap > READ)
+		buf_release(&c->out);
+	load_set(&c->g->mcp->to_host, &c->load, c->out.len);
+}
+
 static void
 flush(struct mcp_conn *c)
 {
@@ -153,6 +164,7 @@ flush(struct mcp_conn *c)
 	}
 	if (c->is_gone)
 		return;
+	count_out(c);
 	if (c->phase == SERVING && c->out.len == 0)
 		loop_timer_clear(&c->timer);
 	if (c->phase == READING && c->out.len == 0)
@@ -225,8 +237,13 @@ static void
 sink_head(void *owner, const struct mcp_answer *a)
 {
 	struct mcp_conn *c = owner;
+	struct mcp_answer full;
 	struct fault f = { 0 };
 
+	if (!load_has_room(&c->g->mcp->to_host, a->body.len)) {
+		mcp_unavailable(&full);
+		a = &full;
+	}
 	if (put_answer(c, a, &f) < 0) {
 		lost(c, &f);
 		return;
@@ -244,7 +261,8 @@ sink_piece(void *owner, struct span bytes)
 
 	if (c->is_gone)
 		return;
-	if (c->out.len > MCP_STREAM_OUT)
+	if (c->out.len > MCP_STREAM_OUT ||
+	    !load_has_room(&c->g->mcp->to_host, bytes.len))
 		rc = fault_set(&f, FAULT_LIMIT, "the client does not read");
 	else if (c->in_chunks)
 		rc = h1_chunk(&c->out, bytes, &f);

@@ -29,6 +29,7 @@ struct mcp_stream {
 	struct mcp_who who;
 	struct buf body;
 	struct buf out; /* what rpc has not taken */
+	size_t load;    /* of the answer, until the end */
 	struct timer timer;
 	struct exchange *exchange;
 	bool is_whole;    /* nothing more is read of the request */
@@ -46,7 +47,8 @@ drop(struct mcp_stream *d, uint32_t error)
 	d->is_whole = true;
 	d->is_complete = true;
 	d->has_ended = true;
-	buf_clear(&d->out);
+	buf_release(&d->out);
+	load_set(&d->g->mcp->to_host, &d->load, 0);
 	rpc_stream_reset(d->stream, error);
 }
 
@@ -126,18 +128,25 @@ static void
 sink_head(void *owner, const struct mcp_answer *a)
 {
 	struct mcp_stream *d = owner;
-	bool has_body = a->stream ||
-	    (a->body.len > 0 && !span_is(d->request.method, "HEAD"));
+	struct mcp_answer full;
 	struct fault f = { 0 };
+	bool has_body;
 
 	if (d->has_ended)
 		return;
+	if (!load_has_room(&d->g->mcp->to_host, a->body.len)) {
+		mcp_unavailable(&full);
+		a = &full;
+	}
+	has_body = a->stream ||
+	    (a->body.len > 0 && !span_is(d->request.method, "HEAD"));
 	if (put_head(d, a, !has_body, &f) < 0 ||
 	    (has_body && !a->stream &&
 		buf_add(&d->out, a->body.ptr, a->body.len, &f) < 0)) {
 		lost(d, &f);
 		return;
 	}
+	load_set(&d->g->mcp->to_host, &d->load, d->load + d->out.len);
 	d->is_complete = !has_body;
 	d->has_ended = !has_body;
 	if (d->has_ended)
@@ -153,12 +162,14 @@ sink_piece(void *owner, struct span bytes)
 
 	if (d->has_ended)
 		return;
-	if (d->out.len > MCP_STREAM_OUT) {
+	if (d->out.len > MCP_STREAM_OUT ||
+	    !load_has_room(&d->g->mcp->to_host, bytes.len)) {
 		fault_set(&f, FAULT_LIMIT, "the client does not read");
 		lost(d, &f);
 	} else if (buf_add(&d->out, bytes.ptr, bytes.len, &f) < 0) {
 		lost(d, &f);
 	} else {
+		load_set(&d->g->mcp->to_host, &d->load, d->load + bytes.len);
 		pump(d);
 	}
 }
@@ -293,6 +304,7 @@ on_closed(struct rpc_stream *s, void *owner, uint32_t error)
 	d->exchange = NULL;
 	loop_timer_clear(&d->timer);
 	forget_body(d);
+	load_set(&d->g->mcp->to_host, &d->load, 0);
 	if (x != NULL)
 		mcp_left(x);
 	d->g->mcp->streams_n--;

@@ -4,6 +4,7 @@
 #define GATEWAY_SESSION_INNER_H
 
 #include "digest/digest.h"
+#include "gateway/load.h"
 #include "gateway/session.h"
 
 struct session {
@@ -15,8 +16,9 @@ struct session {
 	struct rpc_call *tunnel;
 	struct rpc_link *link;
 	struct rpc_server handlers;
-	struct buf in; /* from the tunnel, not yet taken by the link */
-	size_t owed;   /* to be given back to the tunnel's sender */
+	struct buf in;       /* from the tunnel, not yet taken by the link */
+	size_t owed;         /* to be given back to the tunnel's sender */
+	struct load answers; /* of the door (door.c) */
 	bool opened;
 	bool ended;
 	/* words */

@@ -422,8 +422,11 @@ rpc_cancel(struct rpc_call *c)
 	struct fault f = { 0 };
 
 	(void)fault_set(&f, FAULT_CANCELLED, "the call was cancelled");
-	if (!c->item.is_ended)
-		fail(c, &f);
+	if (c->item.is_ended)
+		return;
+	if (c->item.stream)
+		h2_reset(c->item.link->h2, c->item.stream, H2_CANCEL);
+	call_end(c, &f);
 }
 
 struct rpc_link *

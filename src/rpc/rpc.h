@@ -152,7 +152,9 @@ struct rpc_call *rpc_call(struct rpc_link *l, const char *path,
 int rpc_call_unary(struct rpc_call *c, struct span message,
     struct fault *f) MUST_CHECK;
 void rpc_half_close(struct rpc_call *c);
-void rpc_cancel(struct rpc_call *c); /* closed follows with CANCELLED */
+/* Either: what is queued is dropped, the stream reset, a finished one's too.
+ * closed follows with CANCELLED. */
+void rpc_cancel(struct rpc_call *c);
 
 /* Server: take the call; from now on its events go to owner. */
 void rpc_call_accept(struct rpc_call *c, const struct rpc_call_events *events,

@@ -34,6 +34,7 @@ enum {
 	RIG_TOKEN = 2048,
 	RIG_TEXT = 8192,
 	RIG_PATH = 100, /* a socket's path must hold it */
+	RIG_FIELDS = 8, /* of a request to a door, and their end */
 };
 
 struct rig_clock {
@@ -146,6 +147,12 @@ void rig_barrier(struct rig *r);
 /* A tool call through the door of a guest, by the program at that path. */
 void rig_door(struct rig_guest *g, struct rig_answer *a, const char *tool,
     const char *arguments, const char *program);
+
+/* A request to it with these fields (name and value; NULL: no more), as its
+ * supervisor forwards it. */
+struct rpc_call *rig_door_request(struct rig_guest *g,
+    const char *const (*fields)[2], const char *program, struct span body,
+    const struct rpc_call_events *events, void *owner);
 
 /* --- guests */
 struct rig_guest *rig_guest_of(struct rig *r, const char *sandbox);

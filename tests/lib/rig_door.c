@@ -167,42 +167,56 @@ send_up(struct rpc_call *c, const nacre_session_v1_DoorUp *up)
 }
 
 static void
-send_request(struct rig_guest *g, struct rpc_call *c, const char *tool,
-    const char *program, struct arena *a)
+send_request(struct rig_guest *g, struct rpc_call *c,
+    const char *const (*fields)[2], const char *program, struct arena *a)
 {
 	nacre_session_v1_DoorUp up = nacre_session_v1_DoorUp_init_zero;
 	nacre_session_v1_DoorRequest *q = &up.kind.request;
-	const struct {
-		const char *name;
-		const char *value;
-	} fields[] = {
-		{ "content-type", "application/json" },
-		{ "accept", "application/json, text/event-stream" },
-		{ "mcp-protocol-version", "2026-07-28" },
-		{ "mcp-method", "tools/call" },
-		{ "mcp-name", tool },
-	};
-	nacre_session_v1_DoorField list[NELEM(fields)];
+	nacre_session_v1_DoorField list[RIG_FIELDS];
 	uint8_t digest[32] = { 0 };
+	pb_size_t n = 0;
 
 	up.which_kind = nacre_session_v1_DoorUp_request_tag;
 	q->token = g->door;
 	q->method = arena_str(a, SPAN_LIT("POST"));
 	q->path = arena_str(a, SPAN_LIT("/mcp"));
 	q->host = arena_str(a, SPAN_LIT("openshell.local"));
-	for (size_t i = 0; i < NELEM(fields); i++)
-		list[i] = (nacre_session_v1_DoorField){
-			arena_str(a, span_str(fields[i].name)),
-			arena_str(a, span_str(fields[i].value)),
+	for (; n < RIG_FIELDS && fields[n][0] != NULL; n++)
+		list[n] = (nacre_session_v1_DoorField){
+			arena_str(a, span_str(fields[n][0])),
+			arena_str(a, span_str(fields[n][1])),
 		};
 	q->fields = list;
-	q->fields_count = NELEM(list);
+	q->fields_count = n;
 	q->has_caller = true;
 	q->caller.pid = 7;
 	q->caller.program = arena_str(a, span_str(program));
 	q->caller.state = nacre_sandbox_v1_ProgramState_PROGRAM_FILE;
 	q->caller.sha256 = wire_bytes(a, span_of(digest, sizeof(digest)));
 	send_up(c, &up);
+}
+
+struct rpc_call *
+rig_door_request(struct rig_guest *g, const char *const (*fields)[2],
+    const char *program, struct span body, const struct rpc_call_events *events,
+    void *owner)
+{
+	nacre_session_v1_DoorUp up = nacre_session_v1_DoorUp_init_zero;
+	struct fault f = { 0 };
+	struct arena arena;
+	struct rpc_call *c = rpc_call(g->inner, SESSION "Door",
+	    span_str(g->bearer), -1, events, owner, &f);
+
+	if (c == NULL)
+		fail_msg("%s", f.text);
+	arena_init(&arena, ARENA);
+	send_request(g, c, fields, program, &arena);
+	up.which_kind = nacre_session_v1_DoorUp_body_tag;
+	up.kind.body = wire_bytes(&arena, body);
+	send_up(c, &up);
+	rpc_half_close(c);
+	arena_release(&arena);
+	return c;
 }
 
 void
@@ -213,8 +227,13 @@ rig_door(struct rig_guest *g, struct rig_answer *a, const char *tool,
 		.message = door_message,
 		.closed = door_closed,
 	};
-	nacre_session_v1_DoorUp up = nacre_session_v1_DoorUp_init_zero;
-	struct fault f = { 0 };
+	const char *const fields[RIG_FIELDS][2] = {
+		{ "content-type", "application/json" },
+		{ "accept", "application/json, text/event-stream" },
+		{ "mcp-protocol-version", "2026-07-28" },
+		{ "mcp-method", "tools/call" },
+		{ "mcp-name", tool },
+	};
 	struct arena arena;
 
 	memset(a, 0, sizeof(*a));
@@ -223,20 +242,13 @@ rig_door(struct rig_guest *g, struct rig_answer *a, const char *tool,
 		a->is_done = a->is_lost = true;
 		return;
 	}
-	a->call = rpc_call(g->inner, SESSION "Door", span_str(g->bearer), -1,
-	    &events, a, &f);
-	if (a->call == NULL)
-		fail_msg("%s", f.text);
 	arena_init(&arena, ARENA);
-	send_request(g, a->call, tool, program, &arena);
-	up.which_kind = nacre_session_v1_DoorUp_body_tag;
-	up.kind.body = wire_bytes(&arena,
+	a->call = rig_door_request(g, fields, program,
 	    span_str(arena_fmt(&arena,
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
 		"\"params\":{" META ",\"name\":\"%s\",\"arguments\":%s}}",
-		tool, arguments)));
-	send_up(a->call, &up);
-	rpc_half_close(a->call);
+		tool, arguments)),
+	    &events, a);
 	arena_release(&arena);
 }
 
