@@ -25,11 +25,13 @@
 struct h1_request;
 
 enum mcp_limits {
-	MCP_CALLS = 32,        /* of one caller at once */
-	MCP_EXCHANGES = 512,   /* of all */
-	MCP_CONNECTIONS = 128, /* of the port; of HTTP/1.1 on the socket */
-	MCP_STREAMS = 128,     /* requests of one HTTP/2 connection at once */
-	MCP_STREAMS_ALL = 512,
+	MCP_CALLS = 32,          /* of one caller at once */
+	MCP_EXCHANGES = 512,     /* of all */
+	MCP_CONNECTIONS = 128,   /* of the port; of HTTP/1.1 on the socket */
+	MCP_STREAMS = 128,       /* requests of one HTTP/2 connection at once */
+	MCP_STREAMS_PLACE = 256, /* of the port; of the socket */
+	MCP_STREAMS_STRANGE =
+	    64,                /* that only wait to be told who they are not */
 	MCP_BODIES = 32 << 20, /* bytes of theirs that are not whole */
 	MCP_PRINCIPAL = 64,
 	MCP_RANDOMS = 32,         /* requests' worth, asked for at once */
@@ -40,6 +42,7 @@ enum mcp_limits {
 	MCP_IDLE_MS = 75000,      /* of a connection between two requests */
 	MCP_WRITE_MS = 30000,     /* to take some of an answer */
 	MCP_LINGER_MS = 2000,     /* to close, once told to */
+	MCP_STRANGE_MS = 2000,    /* to take a refusal, on HTTP/2 */
 	/* Past MCP_WAIT_MS a call that still has no answer gets one. */
 	MCP_OVERDUE_MS = MCP_WAIT_MS + 5000,
 };
@@ -120,8 +123,9 @@ struct mcp_streams {
 	void (*idle)(struct mcp_streams *s); /* the last is gone; or NULL */
 };
 /*
- * mcp_stream.c: a request came, in that callback of rpc. Past MCP_STREAMS it
- * is reset with REFUSED_STREAM, so that the client may send it again.
+ * mcp_stream.c: a request came, in that callback of rpc. Past MCP_STREAMS, or
+ * what its place has, it is reset with REFUSED_STREAM, so that the client may
+ * send it again. Those who bring no good token have few places, of their own.
  */
 void mcp_stream_open(struct mcp_streams *of, struct rpc_stream *s,
     const struct h2_header *hs, size_t n);
@@ -156,7 +160,9 @@ struct mcp {
 	size_t exchanges_n;
 	struct mcp_conn *conns;
 	struct mcp_link *links;
-	size_t streams_n; /* mcp_stream.c */
+	size_t streams_port; /* mcp_stream.c: those that were let in */
+	size_t streams_socket;
+	size_t streams_strange; /* and those that were not */
 	size_t bodies;
 	struct load to_doors; /* answers that wait */
 	struct load to_host;

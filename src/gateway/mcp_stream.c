@@ -32,6 +32,8 @@ struct mcp_stream {
 	size_t load;    /* of the answer, until the end */
 	struct timer timer;
 	struct exchange *exchange;
+	size_t *place;    /* where it is counted; NULL: nowhere */
+	int64_t write_ms; /* to take some of the answer */
 	bool is_whole;    /* nothing more is read of the request */
 	bool waits;       /* out has bytes */
 	bool is_complete; /* all of the answer is in out, or went */
@@ -81,7 +83,7 @@ pump(struct mcp_stream *d)
 	if (!d->waits && !d->has_ended)
 		loop_timer_clear(&d->timer);
 	else if (moved)
-		loop_timer_set(d->g->loop, &d->timer, MCP_WRITE_MS);
+		loop_timer_set(d->g->loop, &d->timer, d->write_ms);
 }
 
 static struct span
@@ -150,7 +152,7 @@ sink_head(void *owner, const struct mcp_answer *a)
 	d->is_complete = !has_body;
 	d->has_ended = !has_body;
 	if (d->has_ended)
-		loop_timer_set(d->g->loop, &d->timer, MCP_WRITE_MS);
+		loop_timer_set(d->g->loop, &d->timer, d->write_ms);
 	pump(d);
 }
 
@@ -307,7 +309,8 @@ on_closed(struct rpc_stream *s, void *owner, uint32_t error)
 	load_set(&d->g->mcp->to_host, &d->load, 0);
 	if (x != NULL)
 		mcp_left(x);
-	d->g->mcp->streams_n--;
+	if (d->place != NULL)
+		(*d->place)--;
 	d->of->n--;
 	if (d->of->n == 0 && d->of->idle != NULL)
 		d->of->idle(d->of);
@@ -338,20 +341,47 @@ keep_head(struct mcp_stream *d, const struct h2_header *hs, size_t n)
 	return h2_read_request(kept, n, &d->request);
 }
 
+/* False: there is none left where it belongs, and it is reset. */
+static bool
+take_place(struct mcp_stream *d)
+{
+	struct mcp *m = d->g->mcp;
+	size_t *place =
+	    d->of->who != NULL ? &m->streams_socket : &m->streams_port;
+	size_t most = MCP_STREAMS_PLACE;
+
+	if (d->who.auth != MCP_KNOWN || d->who.caller.who == 0) {
+		place = &m->streams_strange;
+		most = MCP_STREAMS_STRANGE;
+		d->write_ms = MCP_STRANGE_MS;
+	}
+	if (*place >= most) {
+		drop(d, H2_REFUSED_STREAM);
+		return false;
+	}
+	d->place = place;
+	(*place)++;
+	return true;
+}
+
 /* What the head alone says. */
 static void
 judge(struct mcp_stream *d)
 {
 	struct mcp_answer a;
 	struct arena arena;
+	bool is_refused;
 
 	mcp_head_of(&d->request, &d->head);
-	if (d->of->who != NULL)
-		d->who = *d->of->who;
-	else
+	if (d->of->who == NULL)
 		bearer_find(d->g, &d->head, &d->who);
 	arena_init(&arena, MCP_SMALL);
-	if (mcp_refuse(d->g, &d->who, &d->head, &arena, &a)) {
+	is_refused = mcp_refuse(d->g, &d->who, &d->head, &arena, &a);
+	if (!take_place(d)) {
+		arena_release(&arena);
+		return;
+	}
+	if (is_refused) {
 		refuse(d, &a);
 	} else {
 		d->of->is_proved = true;
@@ -367,12 +397,11 @@ void
 mcp_stream_open(struct mcp_streams *of, struct rpc_stream *s,
     const struct h2_header *hs, size_t n)
 {
-	struct mcp *m = of->g->mcp;
 	struct mcp_stream *d;
 	struct arena arena;
 	int status;
 
-	if (of->n >= MCP_STREAMS || m->streams_n >= MCP_STREAMS_ALL) {
+	if (of->n >= MCP_STREAMS) {
 		rpc_stream_reset(s, H2_REFUSED_STREAM);
 		return;
 	}
@@ -382,17 +411,18 @@ mcp_stream_open(struct mcp_streams *of, struct rpc_stream *s,
 	d->of = of;
 	d->stream = s;
 	d->timer.fire = timed_out;
+	d->write_ms = MCP_WRITE_MS;
+	if (of->who != NULL)
+		d->who = *of->who;
 	buf_init(&d->body, MCP_BODY);
 	buf_init(&d->out, MCP_OUT);
 	of->n++;
-	m->streams_n++;
 	rpc_stream_await(s, &events, d);
 	loop_timer_set(d->g->loop, &d->timer, MCP_BODY_MS);
 	status = keep_head(d, hs, n);
-	if (of->who != NULL && of->who->caller.who == 0)
-		refuse_shortly(d, 403, "{\"error\":\"forbidden\"}");
-	else if (status != 0)
-		refuse_shortly(d, status, NULL);
-	else
+	if (status == 0 && (of->who == NULL || of->who->caller.who != 0))
 		judge(d);
+	else if (take_place(d))
+		refuse_shortly(d, status != 0 ? status : 403,
+		    status != 0 ? NULL : "{\"error\":\"forbidden\"}");
 }

@@ -140,6 +140,18 @@ def unread():
     return held
 
 
+def unread_batches():
+    """A megabyte each: past what one machine's may hold they are refused."""
+    lists = [{"jsonrpc": "2.0", "id": i, "method": "tools/list"} for i in range(50)]
+    raw = send(json.dumps(lists).encode(), [f"Mcp-Session-Id: {session}"])
+    held = [door.dial() for _ in range(60)]
+    for s in held:
+        s.sendall(raw)
+    got = at_door(LIST)[0]
+    check(got == 200, "a small answer goes through among them", got)
+    return held
+
+
 def other_protocols():
     for title, (raw, want) in {
         "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), {None, 400, 505}), "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500), {400, None}),
@@ -156,7 +168,7 @@ before = free_memory()
 session = initialize(at_door, send)
 for title, run in {
     "sessions": sessions, "DNS rebinding": lambda: rebinding(at_door, send), "big bodies": big_bodies, "slow heads and bodies": slow,
-    "200 sockets": sockets, "half-closed streams": half_closed, "a storm of resets": resets, "answers that nobody reads": unread,
+    "200 sockets": sockets, "half-closed streams": half_closed, "a storm of resets": resets, "answers that nobody reads": unread, "large answers that nobody reads": unread_batches,
     "other protocols": other_protocols, "header bombs": lambda: header_bombs(at_door, send), "JSON bombs": lambda: json_bombs(at_door, send, session),
 }.items():
     attack(f"door: {title}", run)

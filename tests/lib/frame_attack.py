@@ -10,7 +10,7 @@ from frames import (ACK, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END
                     HEADERS, INTERNAL_ERROR, NO_ERROR, PADDED, PING, PREFACE, PRIORITY, PROTOCOL_ERROR, PUSH_PROMISE, REFUSED_STREAM, RST_STREAM, SETTINGS,
                     STREAM_CLOSED, WINDOW_UPDATE, Link, field, fields, frame, number, reset, setting, window)
 
-# 512 answers of MCP that nobody takes, or what two connections of gRPC may
+# 256 answers of MCP that nobody takes, or what two connections of gRPC may
 # leave: 16 MiB, twice. And some room.
 bound["growth"] = 96 * MIB
 CALM = {ENHANCE_YOUR_CALM, INTERNAL_ERROR}  # nghttp2 says the second of a storm of resets
@@ -202,6 +202,19 @@ def windows(p):
     return held
 
 
+def without_token(p):
+    """As many refusals that may not be sent as connections have streams for."""
+    held = []
+    for _ in range(8):
+        link = p.link(settings=setting(frames.INITIAL_WINDOW_SIZE, 0))
+        streams = [link.open(mcp(), p.body) for _ in range(120)]
+        check(link.until(lambda: len(link.heads) + len(link.resets) >= len(streams)), "all that bring no token are answered")
+        held.append(link)
+    for other in (PORT, SOCKET):
+        check(other.serves(), f"those who are let in have their places, at the {other.name}")
+    return held
+
+
 # --- messages of gRPC
 # The name grpc-status as the gateway writes it, and a literal behind it.
 STATUS = b"\x88\x9a\xca\xc8\xb2\x124\xda\x8f"
@@ -266,6 +279,7 @@ alone()
 for p in (PORT, SOCKET, GRPC):
     for run in (rapid_reset, open_streams, many_links, continuations, hpack, floods, malformed, windows):
         attack(f"{p.name}: {run.__name__}", lambda: run(p))
+attack("port: without_token", lambda: without_token(PORT))
 for run in (messages, half_messages, idle_calls):
     attack(f"gRPC: {run.__name__}", lambda: run(GRPC))
 end()
