@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "gateway/mcp.h"
+#include "gateway/tally.h"
 #include "http/http.h"
 
 struct exchange {
@@ -365,7 +366,12 @@ mcp_refuse(struct gateway *g, const struct mcp_who *who,
 		mcp_unavailable(a);
 		return true;
 	}
-	return mcp_front(&q, arena, a);
+	if (!mcp_front(&q, arena, a))
+		return false;
+	/* Only the port knows such. */
+	if (who->auth != MCP_KNOWN)
+		tally_count(g, "127.0.0.1", FAULT_UNAUTHENTICATED);
+	return true;
 }
 
 struct exchange *

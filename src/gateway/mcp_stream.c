@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gateway/mcp.h"
+#include "gateway/tally.h"
 #include "http/http.h"
 
 enum {
@@ -420,6 +421,8 @@ mcp_stream_open(struct mcp_streams *of, struct rpc_stream *s,
 	rpc_stream_await(s, &events, d);
 	loop_timer_set(d->g->loop, &d->timer, MCP_BODY_MS);
 	status = keep_head(d, hs, n);
+	if (of->who != NULL && of->who->caller.who == 0)
+		tally_count(d->g, of->who->caller.text, FAULT_UNAUTHENTICATED);
 	if (status == 0 && (of->who == NULL || of->who->caller.who != 0))
 		judge(d);
 	else if (take_place(d))

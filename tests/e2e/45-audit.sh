@@ -183,6 +183,16 @@ sed 's/"bytes":\([0-9]\)/"bytes":1\1/' "$work/export" >"$work/edited"
 like "$("$top/tests/lib/audit_chain.py" "$pin" <"$work/edited")" "is not signed by the key" "and an edited checkpoint"
 
 # requests without identity
+url=$(nacre gateway status -o json | python3 -c 'import json, sys; print(json.load(sys.stdin)["mcp"])')
+before=$(head_row)
+# bad VERSION: one whose token is nobody's.
+bad() { curl -s -o /dev/null -w '%{http_code} ' "$1" -H 'Authorization: Bearer nobody' -X POST "$url"; }
+is "$(for _ in 1 2 3 4 5; do bad --http1.1; bad --http2-prior-knowledge; done)" "$(printf '401 %.0s' {1..10})" "a bad token is refused, over either HTTP"
+gateway_down
+gateway_up
+run nacre audit list --after "$before" --verb call.counted -o json
+is "$(printf '%s' "$out" | python3 -c 'import json, sys; r = json.load(sys.stdin); print({(x["caller"], x["reason"]) for x in r}, sum(int(x["detail"].split()[0]) for x in r))')" \
+	"{('127.0.0.1', 'UNAUTHENTICATED')} 10" "and counted"
 if [ "$(id -u)" = 0 ]; then
 	chmod 711 "$work" "$NACRE_STATE"
 	chmod 777 "$NACRE_STATE/gateway.sock"
