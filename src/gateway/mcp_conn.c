@@ -152,8 +152,12 @@ flush(struct mcp_conn *c)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EAGAIN)
+		if (n < 0 && errno == EAGAIN) {
+			/* Also for one that cannot begin to leave. */
+			if (!c->timer.armed)
+				set_timer(c, MCP_WRITE_MS);
 			break;
+		}
 		if (n <= 0) {
 			conn_close(c);
 			return;

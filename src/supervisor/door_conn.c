@@ -153,8 +153,12 @@ flush(struct door_conn *c)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EAGAIN)
+		if (n < 0 && errno == EAGAIN) {
+			/* Also for a piece that cannot begin to leave. */
+			if (!c->timer.armed)
+				set_timer(c, DOOR_WRITE_MS);
 			return;
+		}
 		if (n < 0) {
 			door_conn_close(c);
 			return;

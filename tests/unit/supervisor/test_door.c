@@ -290,6 +290,27 @@ one_that_leaves_in_the_middle_leaves_nothing(void **state)
 	}
 }
 
+/* Nothing of it: there is no room at all. */
+static void
+a_piece_that_cannot_begin_to_leave_has_its_time(void **state)
+{
+	static const char fill[4096];
+	const struct h1_reply r = { .status = 200, .streams = true };
+	struct client c = come();
+	struct door_conn *conn = sv->door.conns[0];
+
+	(void)state;
+	conn->phase = DOOR_SERVING;
+	door_reply(conn, &r);
+	assert_false(conn->timer.armed);
+	while (send(conn->fd, fill, sizeof(fill), MSG_NOSIGNAL) > 0)
+		continue;
+	door_piece(conn, SPAN_LIT("x"));
+	assert_true(conn->timer.armed);
+	(void)close(c.fd);
+	door_conn_close(conn);
+}
+
 int
 main(void)
 {
@@ -308,6 +329,9 @@ main(void)
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(the_last_place_is_not_kept,
 		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_piece_that_cannot_begin_to_leave_has_its_time, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(
 		    one_that_leaves_in_the_middle_leaves_nothing, setup,
 		    teardown),

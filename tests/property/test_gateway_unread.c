@@ -1,9 +1,15 @@
 /* rooms: gateway */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers that a guest does not take: what they hold in the gateway has a
+ * Answers that nobody takes: what those of a guest hold in the gateway has a
  * bound, past it they are refused by name, and none is held for ever.
  */
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <unistd.h>
+
 #include "../lib/rig_ask.h"
 #include "../lib/rig_program.h"
 #include "../lib/unit.h"
@@ -14,6 +20,7 @@
 enum {
 	AT_ONCE = 64, /* of one machine */
 	BATCH = 50,
+	MANY = 60, /* requests behind one another */
 	MIB = 1 << 20,
 	WRITE_MS = 30000,
 	ARENA = 4 * MIB,
@@ -164,11 +171,79 @@ what_is_not_taken_is_bounded_and_then_dropped(void **state)
 	assert_true(last.bytes > MIB / 2);
 }
 
+#define META                                                              \
+ "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"," \
+ "\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define BODY                                                                 \
+ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{" META \
+ "}}"
+#define HEAD                                                              \
+ "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"                              \
+ "Content-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n" \
+ "Mcp-Method: tools/list\r\nContent-Length: %zu\r\n\r\n"
+
+/* As many have come as go in. */
+static void
+until_full(int fd)
+{
+	int before = -1;
+	int now = 0;
+
+	while (now == 0 || now != before) {
+		before = now;
+		for (int i = 0; i < MANY; i++)
+			rig_barrier(&r);
+		assert_int_equal(ioctl(fd, FIONREAD, &now), 0);
+	}
+}
+
+/* Each goes into the socket whole or not at all, so that one of them cannot
+ * begin to. */
+static void
+an_answer_that_cannot_begin_to_leave_has_its_time(void **state)
+{
+	char text[1024];
+	char path[RIG_PATH + 32];
+	size_t len = strlen(BODY);
+	size_t answers = 0;
+	struct fault f = { 0 };
+	int64_t end_ms = rig_real_ms() + 20000;
+	ssize_t n;
+	int fd;
+
+	(void)state;
+	assert_true(text_fmt(path, sizeof(path), "%s/gateway.sock", r.state));
+	assert_int_equal(rpc_connect_unix(path, &fd, &f), 0);
+	assert_true(text_fmt(text, sizeof(text), HEAD BODY, len));
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL),
+		    strlen(text));
+	until_full(fd);
+	rig_pass(&r, WRITE_MS, 0);
+	for (;;) {
+		char got[65536];
+
+		n = recv(fd, got, sizeof(got), MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno == ECONNRESET))
+			break;
+		if (n < 0 && rig_real_ms() > end_ms)
+			fail_msg("it is still open");
+		if (n < 0)
+			rig_tick(&r);
+		for (ssize_t i = 0; i + 8 < n; i++)
+			answers += memcmp(got + i, "HTTP/1.1", 8) == 0;
+	}
+	assert_in_range(answers, 2, MANY - 1);
+	(void)close(fd);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_taken_is_bounded_and_then_dropped),
+		cmocka_unit_test(
+		    an_answer_that_cannot_begin_to_leave_has_its_time),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));
