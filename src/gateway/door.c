@@ -309,6 +309,26 @@ take_evidence(struct door_call *d, const nacre_session_v1_DoorCaller *from)
 	}
 }
 
+/* Once a session: a sandbox stays in its tree. */
+static const char *
+tree_of(struct session *s)
+{
+	struct store_lineage row;
+	struct fault f = { 0 };
+	struct arena a;
+
+	if (s->tree[0] != '\0')
+		return s->tree;
+	arena_init(&a, ROW);
+	if (store_lineage_by_id(s->g->store, s->vm->sandbox_id, &a, &row, &f) ==
+	    0)
+		(void)text_copy(s->tree, sizeof(s->tree), span_str(row.root));
+	else
+		log_warn(&f, "cannot look the tree of a sandbox up");
+	arena_release(&a);
+	return s->tree[0] != '\0' ? s->tree : s->vm->sandbox_id;
+}
+
 static void
 take_caller(struct door_call *d)
 {
@@ -325,6 +345,8 @@ take_caller(struct door_call *d)
 	    span_str(from->program));
 	(void)text_copy(d->who.principal, sizeof(d->who.principal),
 	    span_str(c->text));
+	(void)text_copy(d->who.tree, sizeof(d->who.tree),
+	    span_str(tree_of(d->session)));
 	take_evidence(d, from);
 }
 

@@ -64,7 +64,7 @@ exchange_check(struct exchange *x)
 		m->exchanges = x->next;
 	if (x->next != NULL)
 		x->next->prev = x->prev;
-	m->exchanges_n--;
+	share_give(&m->shared, x->who.tree);
 	x->unfreed = SIZE_MAX; /* it is buried once */
 	loop_bury(x->g->loop, x, exchange_free);
 }
@@ -362,7 +362,7 @@ mcp_refuse(struct gateway *g, const struct mcp_who *who,
 		.principal = span_str(who->principal),
 	};
 
-	if (g->mcp->exchanges_n >= MCP_EXCHANGES || g->stopping) {
+	if (g->stopping || !share_has_room(&g->mcp->shared, who->tree)) {
 		mcp_unavailable(a);
 		return true;
 	}
@@ -396,7 +396,7 @@ mcp_begin(struct gateway *g, const struct mcp_who *who,
 	if (m->exchanges != NULL)
 		m->exchanges->prev = x;
 	m->exchanges = x;
-	m->exchanges_n++;
+	share_take(&m->shared, who->tree);
 	decide(x, h, body);
 	return x->sink != NULL ? x : NULL;
 }
@@ -409,6 +409,7 @@ mcp_open(struct gateway *g, struct fault *f)
 	g->mcp = m;
 	m->g = g;
 	m->listener.fd = -1;
+	m->shared.max = MCP_EXCHANGES;
 	m->at_port.max = MCP_CONNECTIONS;
 	m->at_socket.max = MCP_CONNECTIONS;
 	m->to_doors.max = LOAD_DOORS;

@@ -12,6 +12,7 @@
  *   mcp_listen  the port on 127.0.0.1; mcp_link  a connection to it
  *   door        what comes from a sandbox
  *   load        what answers that wait may hold
+ *   share       how many exchanges whom
  */
 #ifndef GATEWAY_MCP_H
 #define GATEWAY_MCP_H
@@ -20,6 +21,7 @@
 #include "gateway/call.h"
 #include "gateway/crowd.h"
 #include "gateway/load.h"
+#include "gateway/share.h"
 #include "mcp/mcp.h"
 
 struct h1_request;
@@ -54,6 +56,7 @@ struct mcp_who {
 	enum mcp_auth auth;
 	char principal[MCP_PRINCIPAL];
 	char scopes[STORE_SCOPES + 1]; /* of a token: caller.scopes */
+	char tree[LIMIT_ID + 1];       /* of a sandbox: its root */
 };
 
 struct mcp;
@@ -157,7 +160,7 @@ struct mcp {
 	uint8_t random[MCP_RANDOMS][MCP_RANDOM]; /* of requests to come */
 	size_t random_left;
 	struct exchange *exchanges;
-	size_t exchanges_n;
+	struct share shared; /* exchanges, by tree */
 	struct mcp_conn *conns;
 	struct mcp_link *links;
 	size_t streams_port; /* mcp_stream.c: those that were let in */

@@ -19,6 +19,7 @@ struct session {
 	struct buf in;       /* from the tunnel, not yet taken by the link */
 	size_t owed;         /* to be given back to the tunnel's sender */
 	struct load answers; /* of the door (door.c) */
+	char tree[LIMIT_ID + 1]; /* its root; empty: not looked up yet */
 	bool opened;
 	bool ended;
 	/* words */
