@@ -104,9 +104,12 @@ tell(struct exchange *x, unsigned send, const struct mcp_answer *head)
 	if ((send & MCP_SEND_BODY) && streams && x->sink != NULL)
 		x->sink->piece(x->owner, buf_span(&x->piece));
 	buf_clear(&x->piece);
+	/* An end alone is whole only where a stream's call was cancelled: else
+	 * a head, or the last event, is missing. */
 	if (send & MCP_SEND_END)
 		complete(x,
-		    !x->silent && !(send & (MCP_SEND_HEAD | MCP_SEND_BODY)));
+		    !(send & (MCP_SEND_HEAD | MCP_SEND_BODY)) &&
+			!(streams && x->silent));
 	else if (send != 0)
 		set_tick(x);
 }
@@ -123,6 +126,37 @@ on_tick(struct timer *t)
 	    &head);
 }
 
+/* Responses that wait for the rest of their batch: of one caller, or (NULL) of
+ * all. */
+static size_t
+batched(const struct mcp *m, const char *principal)
+{
+	size_t n = 0;
+
+	for (const struct exchange *x = m->exchanges; x; x = x->next) {
+		if (!x->running || !x->decision.is_batch ||
+		    (principal != NULL &&
+			strcmp(x->who.principal, principal) != 0))
+			continue;
+		for (size_t i = 0; i < x->decision.ncalls; i++)
+			n += x->runs[i].message.len;
+	}
+	return n;
+}
+
+static void
+bound_batch(struct mcp_run *r)
+{
+	const struct mcp *m = r->x->g->mcp;
+
+	if (!r->x->decision.is_batch || r->message.len == 0 ||
+	    (batched(m, r->x->who.principal) <= MCP_BATCHED &&
+		batched(m, NULL) <= MCP_BATCHED_ALL))
+		return;
+	buf_release(&r->message);
+	r->ask->is_lost = true;
+}
+
 void
 mcp_run_over(struct mcp_run *r)
 {
@@ -131,6 +165,7 @@ mcp_run_over(struct mcp_run *r)
 
 	if (!x->running)
 		return;
+	bound_batch(r);
 	x->silent = r->message.len == 0;
 	tell(x,
 	    mcp_reply_over(&x->reply, r->ask, buf_span(&r->message), &head,

@@ -36,8 +36,10 @@ enum mcp_limits {
 	    64,                /* that only wait to be told who they are not */
 	MCP_BODIES = 32 << 20, /* bytes of theirs that are not whole */
 	MCP_PRINCIPAL = 64,
-	MCP_RANDOMS = 32,         /* requests' worth, asked for at once */
-	MCP_OUT = 16 << 20,       /* bytes of one that wait to be taken */
+	MCP_RANDOMS = 32,      /* requests' worth, asked for at once */
+	MCP_OUT = 16 << 20,    /* bytes of one that wait to be taken */
+	MCP_BATCHED = 8 << 20, /* of one caller's that wait for their batch */
+	MCP_BATCHED_ALL = 64 << 20,
 	MCP_STREAM_OUT = 1 << 20, /* of an event stream that nobody reads */
 	MCP_SMALL = 64 << 10,     /* arena of an answer to a head */
 	MCP_BODY_MS = 10000,      /* to send a body, after its head */

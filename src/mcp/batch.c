@@ -134,18 +134,72 @@ join_one(struct buf *b, struct span reply, size_t *n, struct fault *f)
 	return buf_add(b, reply.ptr, reply.len, f);
 }
 
+enum {
+	LOST = 128, /* bytes of an error beside its id */
+};
+
+static size_t
+reply_size(const struct mcp_call *c)
+{
+	return c->is_lost ? LOST + c->id.raw.len : c->reply.len;
+}
+
+/* The longest that is longer than an error; NULL: none. */
+static struct mcp_call *
+longest(struct mcp_decision *d)
+{
+	struct mcp_call *most = NULL;
+
+	for (size_t i = 0; i < d->ncalls; i++) {
+		struct mcp_call *c = &d->calls[i];
+
+		if (!c->is_lost && c->reply.len > LOST + c->id.raw.len &&
+		    (most == NULL || c->reply.len > most->reply.len))
+			most = c;
+	}
+	return most;
+}
+
+static void
+lose_longest(struct mcp_decision *d, size_t room)
+{
+	struct mcp_call *c;
+	size_t n = 1; /* and a comma or the end behind each */
+
+	for (size_t i = 0; i < d->nreplies; i++)
+		n += d->replies[i].len + 1;
+	for (size_t i = 0; i < d->ncalls; i++)
+		n += reply_size(&d->calls[i]) + 1;
+	while (n > room && (c = longest(d)) != NULL) {
+		n -= c->reply.len;
+		c->is_lost = true;
+		n += reply_size(c);
+	}
+}
+
+static int
+join_call(struct buf *b, const struct mcp_call *c, size_t *n, struct fault *f)
+{
+	if (!c->is_lost)
+		return join_one(b, c->reply, n, f);
+	if (buf_add(b, (*n)++ ? "," : "[", 1, f) != 0)
+		return -1;
+	return mcp_failure(c, "the answers of this batch are too long", b, f);
+}
+
 int
-mcp_batch_join(const struct mcp_decision *d, struct buf *b)
+mcp_batch_join(struct mcp_decision *d, struct buf *b)
 {
 	size_t start = b->len;
 	struct fault f = { 0 };
 	size_t n = 0;
 	int rc = 0;
 
+	lose_longest(d, buf_left(b));
 	for (size_t i = 0; rc == 0 && i < d->nreplies; i++)
 		rc = join_one(b, d->replies[i], &n, &f);
 	for (size_t i = 0; rc == 0 && i < d->ncalls; i++)
-		rc = join_one(b, d->calls[i].reply, &n, &f);
+		rc = join_call(b, &d->calls[i], &n, &f);
 	if (rc == 0 && n > 0)
 		rc = buf_add(b, "]", 1, &f);
 	if (rc != 0)

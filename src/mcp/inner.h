@@ -161,8 +161,9 @@ void mcp_reply_answer(struct mcp_walk *w, struct span reply, int status);
 
 /* --- batch.c */
 void mcp_batch_decide(struct mcp_walk *w, const struct json_value *root);
-/* [reply,...] of all that have one, or nothing; -1 when b is full. */
-int mcp_batch_join(const struct mcp_decision *d, struct buf *b) MUST_CHECK;
+/* [reply,...] of all that have one, or nothing; the longest ones of calls are
+ * lost when b is too small. -1: so it is for all the rest. */
+int mcp_batch_join(struct mcp_decision *d, struct buf *b) MUST_CHECK;
 
 /* --- legacy.c */
 

@@ -204,6 +204,7 @@ struct mcp_call {
 	struct mcp_id id;
 	struct span progress_token; /* as written; empty: wants no progress */
 	struct span reply;          /* of a batch, once its call is over */
+	bool is_lost; /* it was too long for the batch: an error says so */
 	bool over;
 };
 
@@ -422,7 +423,9 @@ unsigned mcp_reply_progress(struct mcp_reply *r, int64_t now_ms,
     const struct mcp_progress *p, struct mcp_answer *head, struct buf *out);
 /*
  * Call c of the decision is over. message is its response; empty when it was
- * cancelled, and then none is sent. It must outlive the reply of a batch.
+ * cancelled, and then none is sent. It must outlive the reply of a batch. Of a
+ * batch that is too long for out the longest responses become errors; so does
+ * one that the caller has given up (c->is_lost).
  */
 unsigned mcp_reply_over(struct mcp_reply *r, struct mcp_call *c,
     struct span message, struct mcp_answer *head, struct buf *out);

@@ -225,6 +225,57 @@ a_batch_leaves_out_what_was_cancelled(void **state)
 	assert_int_equal(head.body.len, 0);
 }
 
+#define LOST(id)                                                              \
+ "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":-32603,\"message\":" \
+ "\"the answers of this batch are too long\"}}"
+
+/* The last one was cancelled, the others do not fit: something is said. */
+static void
+of_a_batch_too_long_the_longest_become_errors(void **state)
+{
+	struct span known[] = { SPAN_LIT("{\"id\":1}") };
+	static char text[3000];
+	static char longer[4000];
+
+	(void)state;
+	memset(text, ' ', sizeof(text) - 1);
+	memset(longer, ' ', sizeof(longer) - 1);
+	decision.is_batch = true;
+	decision.ncalls = 2;
+	decision.replies = known;
+	decision.nreplies = 1;
+	calls[1].id.raw = SPAN_LIT("8");
+	assert_int_equal(over(&calls[1], longer), 0);
+	assert_int_equal(over(&calls[0], text), MCP_SEND_HEAD | MCP_SEND_END);
+	assert_true(span_starts(head.body, "[{\"id\":1},   "));
+	assert_memory_equal(head.body.ptr + head.body.len - sizeof(LOST("8")),
+	    LOST("8") "]", sizeof(LOST("8")));
+	(void)end(NULL);
+	(void)start(NULL);
+	decision.is_batch = true;
+	decision.ncalls = 2;
+	memset(longer, ' ', sizeof(longer) - 1);
+	buf_release(&out);
+	buf_init(&out, 300);
+	assert_int_equal(over(&calls[0], longer), 0);
+	assert_int_equal(over(&calls[1], ""), MCP_SEND_HEAD | MCP_SEND_END);
+	assert_true(span_is(head.body, "[" LOST("7") "]"));
+}
+
+/* Whoever ran it kept no answer of it. */
+static void
+what_a_batch_gave_up_is_an_error(void **state)
+{
+	(void)state;
+	decision.is_batch = true;
+	decision.ncalls = 2;
+	calls[1].id.raw = SPAN_LIT("8");
+	calls[1].is_lost = true;
+	assert_int_equal(over(&calls[0], MESSAGE), 0);
+	assert_int_equal(over(&calls[1], ""), MCP_SEND_HEAD | MCP_SEND_END);
+	assert_true(span_is(head.body, "[" MESSAGE "," LOST("8") "]"));
+}
+
 static void
 events_are_never_cut(void **state)
 {
@@ -270,6 +321,8 @@ main(void)
 		T(a_cancelled_stream_ends),
 		T(a_batch_waits_for_all),
 		T(a_batch_leaves_out_what_was_cancelled),
+		T(of_a_batch_too_long_the_longest_become_errors),
+		T(what_a_batch_gave_up_is_an_error),
 		T(events_are_never_cut),
 		T(line_breaks_part_data_lines),
 	};
