@@ -120,6 +120,8 @@ want(struct mcp_conn *c)
 		return;
 	if (!c->is_deaf && !is_choked(c) && !is_full(c))
 		events |= LOOP_IN;
+	if (c->is_deaf && c->phase == SERVING)
+		events |= LOOP_FIN;
 	loop_rewatch(&c->watch, events);
 }
 
@@ -447,8 +449,8 @@ ready(struct watch *w, unsigned events)
 {
 	struct mcp_conn *c = CONTAINER_OF(w, struct mcp_conn, watch);
 	/* TCP tells that it was reset: nobody takes an answer any more. */
-	bool is_lost =
-	    (events & LOOP_HUP) && (c->by_token || events == LOOP_HUP);
+	bool is_lost = (events & LOOP_FIN) ||
+	    ((events & LOOP_HUP) && (c->by_token || events == LOOP_HUP));
 
 	if (is_lost)
 		conn_close(c);

@@ -71,7 +71,8 @@ static uint32_t
 epoll_bits(unsigned events)
 {
 	return (events & LOOP_IN ? (uint32_t)EPOLLIN : 0) |
-	    (events & LOOP_OUT ? (uint32_t)EPOLLOUT : 0);
+	    (events & LOOP_OUT ? (uint32_t)EPOLLOUT : 0) |
+	    (events & LOOP_FIN ? (uint32_t)EPOLLRDHUP : 0);
 }
 
 static unsigned
@@ -79,6 +80,7 @@ loop_bits(uint32_t bits)
 {
 	return (bits & EPOLLIN ? (unsigned)LOOP_IN : 0) |
 	    (bits & EPOLLOUT ? (unsigned)LOOP_OUT : 0) |
+	    (bits & EPOLLRDHUP ? (unsigned)LOOP_FIN : 0) |
 	    (bits & (EPOLLHUP | EPOLLERR) ? (unsigned)LOOP_HUP : 0);
 }
 
@@ -196,7 +198,7 @@ offer(struct slot *s, unsigned got, enum phase phase)
 	if (phase == PHASE_WRITERS)
 		got &= LOOP_OUT;
 	if (phase == PHASE_READERS)
-		got &= LOOP_IN | LOOP_HUP;
+		got &= LOOP_IN | LOOP_HUP | LOOP_FIN;
 	if (!got)
 		return false;
 	loop_turn_take(w->loop, s);

@@ -30,6 +30,8 @@ enum loop_events {
 	LOOP_IN = 1 << 0,  /* readable, or end of input */
 	LOOP_OUT = 1 << 1, /* writable */
 	LOOP_HUP = 1 << 2, /* hang-up or error; always reported */
+	/* The peer sends no more, whatever of it is not read yet. */
+	LOOP_FIN = 1 << 3,
 };
 
 struct watch {

@@ -111,6 +111,8 @@ want(struct door_conn *c)
 		return;
 	if (reads)
 		events |= LOOP_IN;
+	if (c->phase == DOOR_SERVING && c->is_deaf)
+		events |= LOOP_FIN;
 	if (c->out.len > 0)
 		events |= LOOP_OUT;
 	loop_rewatch(&c->watch, events);
@@ -395,7 +397,7 @@ ready(struct watch *w, unsigned events)
 		read_in(c);
 	} else if ((events & LOOP_IN) && c->phase == DOOR_SERVING) {
 		look(c);
-	} else if (events & LOOP_HUP) {
+	} else if (events & (LOOP_HUP | LOOP_FIN)) {
 		door_conn_close(c);
 		return;
 	}

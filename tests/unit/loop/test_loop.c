@@ -56,6 +56,8 @@ note(struct watch *w, unsigned events)
 		mark('r');
 	if (events & LOOP_HUP)
 		mark('h');
+	if (events & LOOP_FIN)
+		mark('f');
 }
 
 static void
@@ -107,6 +109,28 @@ writers_come_before_readers(void **state)
 	assert_string_equal(trail, "wrr");
 	peer_close(&a);
 	peer_close(&b);
+	loop_free(l);
+}
+
+static void
+an_end_is_seen_behind_what_is_not_read(void **state)
+{
+	struct loop *l = loop_new(&fault);
+	struct peer p;
+
+	(void)state;
+	trail_clear();
+	peer_open(l, &p, LOOP_FIN, note);
+	poke(&p);
+	tick(l);
+	assert_string_equal(trail, "");
+	assert_int_equal(shutdown(p.ends[1], SHUT_WR), 0);
+	tick(l);
+	assert_string_equal(trail, "f");
+	loop_rewatch(&p.watch, LOOP_IN);
+	tick(l);
+	assert_string_equal(trail, "fr");
+	peer_close(&p);
 	loop_free(l);
 }
 
@@ -421,6 +445,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writers_come_before_readers),
+		cmocka_unit_test(an_end_is_seen_behind_what_is_not_read),
 		cmocka_unit_test(nothing_unasked_is_reported),
 		cmocka_unit_test(a_watch_taken_away_in_the_tick_is_not_called),
 		cmocka_unit_test(a_watch_freed_in_the_tick_is_not_touched),

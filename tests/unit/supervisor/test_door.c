@@ -311,6 +311,23 @@ a_piece_that_cannot_begin_to_leave_has_its_time(void **state)
 	door_conn_close(conn);
 }
 
+/* It leaves while its request is served, a byte of the next behind it. */
+static void
+one_that_leaves_is_seen_behind_what_it_sent(void **state)
+{
+	struct client c = come();
+
+	(void)state;
+	sv->door.conns[0]->phase = DOOR_SERVING;
+	say(&c, "\r\n");
+	tick(0);
+	assert_true(sv->door.conns[0]->is_deaf);
+	assert_int_equal(shutdown(c.fd, SHUT_WR), 0);
+	tick(0);
+	assert_int_equal(sv->door.live, 0);
+	(void)close(c.fd);
+}
+
 int
 main(void)
 {
@@ -329,6 +346,9 @@ main(void)
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(the_last_place_is_not_kept,
 		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    one_that_leaves_is_seen_behind_what_it_sent, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_piece_that_cannot_begin_to_leave_has_its_time, setup,
 		    teardown),
