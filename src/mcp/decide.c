@@ -112,7 +112,7 @@ mcp_reply_answer(struct mcp_walk *w, struct span reply, int status)
 		mcp_answer_spent(out);
 		return;
 	}
-	if (status != 200 || w->d->accepts_json) {
+	if (status != 200 || w->d->accepts.json) {
 		mcp_answer_json(out, status, reply);
 		return;
 	}
@@ -228,7 +228,7 @@ mcp_decide(const struct mcp_request *q, struct arena *a, struct mcp_decision *d)
 		mcp_legacy_delete(&w);
 		return;
 	}
-	mcp_accept(q->head, &d->accepts_json, &d->accepts_stream);
+	mcp_accept(q->head, &d->accepts);
 	if (q->body.len > MCP_BODY)
 		mcp_too_large(&d->answer);
 	else if (!mcp_body_read(q->body, a, &root, &e))

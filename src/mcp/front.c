@@ -93,8 +93,7 @@ media_judge(const struct mcp_request *q, struct arena *a,
     struct mcp_answer *out)
 {
 	struct mcp_error e;
-	bool json;
-	bool stream;
+	struct mcp_accepts accepts;
 
 	if (!mcp_content_is(q->head, "application/json")) {
 		e = refused(415,
@@ -103,8 +102,8 @@ media_judge(const struct mcp_request *q, struct arena *a,
 		mcp_answer_error(out, a, &e);
 		return true;
 	}
-	mcp_accept(q->head, &json, &stream);
-	if (!json && !stream) {
+	mcp_accept(q->head, &accepts);
+	if (!accepts.json && !accepts.stream) {
 		e = refused(406,
 		    "Not Acceptable: answers are application/json or "
 		    "text/event-stream");

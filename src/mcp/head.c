@@ -104,36 +104,62 @@ is_refused(struct span params)
 	return false;
 }
 
-static void
-range_take(struct span range, bool *json, bool *stream)
-{
-	static const char *const wide[] = { "*/*", "application/*",
-		"application/json" };
-	struct span type;
+enum {
+	EXACT = 3, /* place of a range without a star */
+};
 
-	if (!part_take(&range, ';', &type) || is_refused(range))
+/* What the most specific range that names a type says of it. */
+struct verdict {
+	unsigned place; /* 0: none did */
+	bool is_taken;
+};
+
+static void
+verdict_take(struct verdict *v, unsigned place, bool is_taken)
+{
+	if (place < v->place)
 		return;
-	for (size_t i = 0; i < NELEM(wide); i++)
-		if (mcp_text_is_nocase(type, wide[i]))
-			*json = true;
-	if (mcp_text_is_nocase(type, "text/event-stream"))
-		*stream = true;
+	v->is_taken = is_taken || (place == v->place && v->is_taken);
+	v->place = place;
+}
+
+static void
+range_take(struct span range, struct verdict *json, struct verdict *stream)
+{
+	static const char *const jsons[EXACT] = { "*/*", "application/*",
+		"application/json" };
+	static const char *const streams[EXACT] = { "*/*", "text/*",
+		"text/event-stream" };
+	struct span type;
+	bool is_taken;
+
+	if (!part_take(&range, ';', &type))
+		return;
+	is_taken = !is_refused(range);
+	for (unsigned i = 0; i < EXACT; i++) {
+		if (mcp_text_is_nocase(type, jsons[i]))
+			verdict_take(json, i + 1, is_taken);
+		if (mcp_text_is_nocase(type, streams[i]))
+			verdict_take(stream, i + 1, is_taken);
+	}
 }
 
 void
-mcp_accept(const struct mcp_head *h, bool *json, bool *stream)
+mcp_accept(const struct mcp_head *h, struct mcp_accepts *to)
 {
+	struct verdict json = { 0 };
+	struct verdict stream = { 0 };
 	struct span value;
 	struct span range;
 	size_t n = 0;
 
-	*json = false;
-	*stream = false;
 	for (; h->header(h->at, "accept", n, &value); n++)
 		while (part_take(&value, ',', &range))
-			range_take(range, json, stream);
-	if (n == 0)
-		*json = true;
+			range_take(range, &json, &stream);
+	to->json = json.is_taken || n == 0;
+	to->stream = stream.is_taken || n == 0;
+	to->asks_stream =
+	    stream.is_taken && (stream.place == EXACT || !to->json);
 }
 
 struct span

@@ -36,8 +36,8 @@ bool mcp_text_is_nocase(struct span s, const char *lower);
 struct span mcp_trim(struct span s);
 /* Whether Content-Type is `type` whatever its parameters. */
 bool mcp_content_is(const struct mcp_head *h, const char *type);
-/* What Accept allows; no Accept allows JSON. */
-void mcp_accept(const struct mcp_head *h, bool *json, bool *stream);
+/* What Accept allows; no Accept allows all. */
+void mcp_accept(const struct mcp_head *h, struct mcp_accepts *to);
 /* Path of the request target, without its query. */
 struct span mcp_path(const struct mcp_head *h);
 /*

@@ -94,7 +94,7 @@ mcp_listen_step(struct mcp_walk *w, const struct mcp_message *m,
 		mcp_step_error(w, m, &e, s);
 		return;
 	}
-	if (!w->d->accepts_stream) {
+	if (!w->d->accepts.stream) {
 		e.status = 406;
 		e.code = MCP_INVALID_REQUEST;
 		e.message = "Not Acceptable: this is answered by "

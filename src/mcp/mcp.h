@@ -208,6 +208,14 @@ struct mcp_call {
 	bool over;
 };
 
+/* Answers that the client takes. */
+struct mcp_accepts {
+	bool json;
+	bool stream;
+	bool
+	    asks_stream; /* by name, or nothing else: long calls are streamed */
+};
+
 enum mcp_next {
 	MCP_ANSWER, /* send .answer */
 	MCP_RUN,    /* run .calls, answer through mcp_reply_*() */
@@ -220,8 +228,7 @@ struct mcp_decision {
 	const char *version; /* of the protocol, static */
 	bool in_session;     /* .session is set: a legacy request */
 	struct mcp_session session;
-	bool accepts_json;
-	bool accepts_stream;
+	struct mcp_accepts accepts;
 	bool is_batch;
 	struct mcp_call *calls;
 	size_t ncalls;

@@ -25,7 +25,7 @@ mcp_reply_begin(struct mcp_reply *r, struct mcp_decision *d, int64_t now_ms)
 static bool
 may_stream(const struct mcp_reply *r)
 {
-	return r->d->accepts_stream && !r->d->is_batch && !r->ended;
+	return r->d->accepts.asks_stream && !r->d->is_batch && !r->ended;
 }
 
 static unsigned
@@ -151,7 +151,7 @@ json_send(struct mcp_reply *r, struct span message, struct mcp_answer *head,
 {
 	size_t from = out->len;
 
-	if (r->d->accepts_json) {
+	if (r->d->accepts.json) {
 		mcp_answer_json(head, 200, message);
 		return MCP_SEND_HEAD | MCP_SEND_END;
 	}
@@ -163,11 +163,29 @@ json_send(struct mcp_reply *r, struct span message, struct mcp_answer *head,
 	return MCP_SEND_HEAD | MCP_SEND_END;
 }
 
+/* As one event. */
+static unsigned
+batch_event(struct mcp_reply *r, struct mcp_answer *head, struct buf *out)
+{
+	unsigned send = MCP_SEND_END;
+	struct buf joined;
+
+	buf_init(&joined, buf_left(out));
+	if (mcp_batch_join(r->d, &joined) == 0)
+		send = joined.len > 0
+		    ? json_send(r, buf_span(&joined), head, out)
+		    : silence(head);
+	buf_release(&joined);
+	return send;
+}
+
 static unsigned
 batch_send(struct mcp_reply *r, struct mcp_answer *head, struct buf *out)
 {
 	size_t from = out->len;
 
+	if (!r->d->accepts.json)
+		return batch_event(r, head, out);
 	if (mcp_batch_join(r->d, out) != 0)
 		return MCP_SEND_END;
 	if (out->len == from)

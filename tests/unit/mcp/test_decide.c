@@ -64,7 +64,7 @@ a_call_is_handed_on_whole(void **state)
 	assert_int_equal(d.ncalls, 1);
 	assert_int_equal(d.era, MCP_LEGACY);
 	assert_string_equal(d.version, "2025-03-26");
-	assert_true(d.in_session && d.accepts_json && d.accepts_stream);
+	assert_true(d.in_session && d.accepts.json && d.accepts.asks_stream);
 	assert_string_equal(d.calls[0].tool->name, "get_sandbox");
 	assert_true(d.calls[0].listed);
 	assert_true(span_is(d.calls[0].id.raw, "0"));

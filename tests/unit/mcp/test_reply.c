@@ -23,8 +23,7 @@ start(void **state)
 	calls[0].progress_token = SPAN_LIT("0");
 	decision = (struct mcp_decision){
 		.next = MCP_RUN,
-		.accepts_json = true,
-		.accepts_stream = true,
+		.accepts = { true, true, true },
 		.calls = calls,
 		.ncalls = 1,
 	};
@@ -128,7 +127,7 @@ static void
 who_takes_no_stream_waits(void **state)
 {
 	(void)state;
-	decision.accepts_stream = false;
+	decision.accepts.asks_stream = false;
 	assert_int_equal(mcp_reply_due(&reply), -1);
 	assert_int_equal(progress(2000, 1), 0);
 	assert_int_equal(mcp_reply_tick(&reply, 90000, &head, &out), 0);
@@ -141,7 +140,7 @@ static void
 who_takes_nothing_else_has_one_event(void **state)
 {
 	(void)state;
-	decision.accepts_json = false;
+	decision.accepts.json = false;
 	assert_int_equal(over(&calls[0], MESSAGE),
 	    MCP_SEND_HEAD | MCP_SEND_END);
 	assert_string_equal(head.type, "text/event-stream");
@@ -262,6 +261,20 @@ of_a_batch_too_long_the_longest_become_errors(void **state)
 	assert_true(span_is(head.body, "[" LOST("7") "]"));
 }
 
+static void
+a_batch_for_who_takes_only_streams_is_one_event(void **state)
+{
+	(void)state;
+	decision.is_batch = true;
+	decision.accepts.json = false;
+	assert_int_equal(over(&calls[0], MESSAGE),
+	    MCP_SEND_HEAD | MCP_SEND_END);
+	assert_string_equal(head.type, "text/event-stream");
+	assert_false(head.stream);
+	assert_true(
+	    span_is(head.body, "event: message\ndata: [" MESSAGE "]\n\n"));
+}
+
 /* Whoever ran it kept no answer of it. */
 static void
 what_a_batch_gave_up_is_an_error(void **state)
@@ -322,6 +335,7 @@ main(void)
 		T(a_batch_waits_for_all),
 		T(a_batch_leaves_out_what_was_cancelled),
 		T(of_a_batch_too_long_the_longest_become_errors),
+		T(a_batch_for_who_takes_only_streams_is_one_event),
 		T(what_a_batch_gave_up_is_an_error),
 		T(events_are_never_cut),
 		T(line_breaks_part_data_lines),
