@@ -352,6 +352,24 @@ h1_parse_head(struct h1 *h)
 	return H1_HEAD;
 }
 
+bool
+h1_field(const void *request, const char *name, size_t nth, struct span *value)
+{
+	const struct h1_request *r = request;
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < r->fields_n; i++) {
+		struct span is = r->fields[i].name;
+
+		if (is.len != n || !h1_is_word_of_its_length(is, name) ||
+		    nth-- > 0)
+			continue;
+		*value = r->fields[i].value;
+		return true;
+	}
+	return false;
+}
+
 struct span
 h1_find(const struct h1_request *r, const char *name, size_t *n)
 {

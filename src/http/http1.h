@@ -82,6 +82,10 @@ const char *h1_why(const struct h1 *h); /* never NULL */
 /* Value of the first field of that name (lower case), ptr NULL when there is
  * none. n, when not NULL: how many there are. */
 struct span h1_find(const struct h1_request *r, const char *name, size_t *n);
+/* The nth (from 0) field of that name of a struct h1_request; false: there are
+ * not so many. */
+bool h1_field(const void *request, const char *name, size_t nth,
+    struct span *value);
 /* ASCII letters alike in either case; lower is lower case. */
 bool h1_is_word_of_its_length(struct span s, const char *lower);
 static inline bool

@@ -6,6 +6,7 @@
  *
  *   door        connections from the sandbox, their number, their callers
  *   door_conn   one connection: bytes in, bytes out, times
+ *   door_front  what a head alone is answered
  *   door_serve  what is answered
  *
  * Everything a caller says of itself is overwritten by what is known here.
@@ -136,9 +137,14 @@ void door_end(struct door_conn *c);
 /* The request's body is on its way to the gateway: the next one's turn. */
 void door_body_sent(struct door_conn *c);
 
+/* --- door_front.c */
+/* The head is there: an answer that needs no body (true: *r is it, in a). */
+bool door_refuse_early(const struct h1_request *q, struct arena *a,
+    struct h1_reply *r);
+/* To what the reader refused with that status. */
+void door_refuse_malformed(int status, struct h1_reply *r);
+
 /* --- door_serve.c */
-/* The head is there: an answer that needs no body (true: *r is it). */
-bool door_refuse_early(const struct h1_request *q, struct h1_reply *r);
 /* Serve the whole request: door_reply() comes of it. */
 void door_serve(struct door_conn *c);
 /* Time to open the call of the next request. */

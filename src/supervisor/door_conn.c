@@ -13,6 +13,10 @@
 
 #include "supervisor/inner.h"
 
+enum {
+	FRONT_ARENA = 16 << 10, /* of an answer to a head */
+};
+
 static void
 conn_free(void *p)
 {
@@ -250,16 +254,13 @@ refuse(struct door_conn *c, const struct h1_reply *r)
 static void
 malformed(struct door_conn *c)
 {
-	static const char body[] = "{\"error\":\"bad_request\"}";
-	struct h1_reply r = { .status = h1_status(c->reader),
-		.type = "application/json",
-		.body = SPAN_LIT(body),
-		.closes = true };
+	struct h1_reply r;
 
-	if (r.status == 0) {
+	if (h1_status(c->reader) == 0) {
 		door_conn_close(c);
 		return;
 	}
+	door_refuse_malformed(h1_status(c->reader), &r);
 	refuse(c, &r);
 }
 
@@ -272,14 +273,20 @@ head_came(struct door_conn *c)
 	bool has_body = q->is_chunked || q->length > 0;
 	struct fault f = { 0 };
 	struct h1_reply r;
+	struct arena a;
+	bool is_refused;
 
 	c->is_kept = !q->closes;
-	if (door_refuse_early(q, &r)) {
+	arena_init(&a, FRONT_ARENA);
+	is_refused = door_refuse_early(q, &a, &r);
+	if (is_refused) {
 		/* A body that nobody reads: the connection cannot go on. */
-		r.closes = has_body;
+		r.closes = r.closes || has_body;
 		refuse(c, &r);
-		return;
 	}
+	arena_release(&a);
+	if (is_refused)
+		return;
 	set_timer(c, DOOR_BODY_MS);
 	if (!has_body)
 		return;

@@ -25,29 +25,6 @@ be(struct h1_reply *r, int status, const char *body)
 		.body = span_str(body) };
 }
 
-static bool
-is_grpc(const struct h1_request *q)
-{
-	struct span type = h1_find(q, "content-type", NULL);
-
-	type.len = type.len < 16 ? type.len : 16;
-	return h1_is_word(type, "application/grpc");
-}
-
-bool
-door_refuse_early(const struct h1_request *q, struct h1_reply *r)
-{
-	if (!span_is(q->path, "/mcp")) {
-		be(r, 404, "{\"error\":\"not_found\"}");
-		return true;
-	}
-	if (is_grpc(q)) {
-		be(r, 415, "{\"error\":\"mcp_only\"}");
-		return true;
-	}
-	return false;
-}
-
 /* --- one request on its way to the gateway and back */
 struct serving {
 	struct supervisor *sv;

@@ -24,6 +24,13 @@
  "Content-Length: 21\r\n"
 #define NOT_FOUND "\r\n{\"error\":\"not_found\"}"
 #define CLOSE     "Connection: close\r\n"
+#define JSON      "Content-Type: application/json\r\n"
+#define EXPECT    "Expect: 100-continue\r\n"
+#define TOO_LARGE                                                       \
+ "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\n" \
+ "Content-Length: 105\r\n" CLOSE                                        \
+ "\r\n{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,"                 \
+ "\"message\":\"Payload Too Large: a body has at most 1048576 bytes\"}}"
 
 static struct supervisor *sv;
 
@@ -210,13 +217,41 @@ an_early_answer_to_a_body_ends_the_connection(void **state)
 	expect(&c, LOST CLOSE NOT_FOUND, true);
 	leave(&c);
 	c = come();
-	say(&c, MCP "Content-Length: 1048577\r\n\r\n");
-	expect(&c,
-	    "HTTP/1.1 413 Content Too Large\r\n"
-	    "Content-Type: application/json\r\n"
-	    "Content-Length: 23\r\n" CLOSE "\r\n{\"error\":\"bad_request\"}",
-	    true);
+	say(&c, MCP JSON "Content-Length: 1048577\r\n\r\n");
+	expect(&c, TOO_LARGE, true);
 	leave(&c);
+	c = come();
+	say(&c, MCP JSON "Transfer-Encoding: chunked\r\n\r\n100001\r\n");
+	expect(&c, TOO_LARGE, true);
+	leave(&c);
+}
+
+/* Nobody is asked for a body that is not wanted. */
+static void
+who_would_go_on_is_told_of_his_head_first(void **state)
+{
+	static const char *const heads[] = {
+		"Content-Type: text/plain\r\n",
+		JSON "Accept: text/html\r\n",
+		JSON "Origin: http://evil.example.com\r\n",
+	};
+	static const char *const wanted[] = { "HTTP/1.1 415 ", "HTTP/1.1 406 ",
+		"HTTP/1.1 403 " };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(heads); i++) {
+		struct client c = come();
+
+		say(&c, MCP EXPECT "Content-Length: 9\r\n");
+		say(&c, heads[i]);
+		say(&c, "\r\n");
+		while (!c.has_ended) {
+			tick(100);
+			hear(&c);
+		}
+		assert_memory_equal(c.text, wanted[i], strlen(wanted[i]));
+		leave(&c);
+	}
 }
 
 static void
@@ -228,8 +263,7 @@ a_body_waits_for_its_turn(void **state)
 	(void)state;
 	for (size_t i = 0; i < NELEM(c); i++) {
 		c[i] = come();
-		say(&c[i],
-		    MCP "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+		say(&c[i], MCP JSON EXPECT "Content-Length: 2\r\n\r\n");
 		tick(0);
 	}
 	for (size_t i = 0; i < DOOR_BODIES; i++)
@@ -342,6 +376,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    an_early_answer_to_a_body_ends_the_connection, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    who_would_go_on_is_told_of_his_head_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_body_waits_for_its_turn,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(the_last_place_is_not_kept,
