@@ -86,6 +86,10 @@ door_conn_close(struct door_conn *c)
 	loop_deferred_drop(d->sv->loop, &c->more);
 	fd_close(&c->fd);
 	give_body_turn(c);
+	/* A lookup may keep the rest for a while. */
+	h1_drop_body(c->reader);
+	buf_release(&c->in);
+	buf_release(&c->out);
 	bury(c);
 	door_ask(d);
 }

@@ -362,6 +362,27 @@ one_that_leaves_is_seen_behind_what_it_sent(void **state)
 	(void)close(c.fd);
 }
 
+/* Of what it sent, while its holders are still looked up. */
+static void
+one_that_has_left_holds_nothing(void **state)
+{
+	struct client c = come();
+	struct door_conn *conn = sv->door.conns[0];
+
+	(void)state;
+	say(&c, MCP "Content-Length: 3\r\n\r\n{}");
+	tick(0);
+	assert_int_equal(h1_body(conn->reader).len, 2);
+	conn->is_looked_up = true;
+	door_conn_close(conn);
+	assert_int_equal(h1_body(conn->reader).len, 0);
+	assert_null(conn->in.base);
+	assert_null(conn->out.base);
+	tick(0);
+	door_conn_looked(conn);
+	(void)close(c.fd);
+}
+
 int
 main(void)
 {
@@ -385,6 +406,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    one_that_leaves_is_seen_behind_what_it_sent, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(one_that_has_left_holds_nothing,
+		    setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_piece_that_cannot_begin_to_leave_has_its_time, setup,
 		    teardown),
