@@ -141,6 +141,8 @@ answered(struct door_conn *c)
 {
 	c->is_begun = false;
 	c->is_deaf = false;
+	if (c->out.cap > DOOR_READ)
+		buf_release(&c->out); /* many connections may be idle */
 	give_body_turn(c);
 	if (!c->is_kept) {
 		begin_closing(c);

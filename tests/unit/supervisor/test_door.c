@@ -362,6 +362,30 @@ one_that_leaves_is_seen_behind_what_it_sent(void **state)
 	(void)close(c.fd);
 }
 
+static void
+one_that_is_idle_holds_no_answer(void **state)
+{
+	static const char body[4 * DOOR_READ];
+	const struct h1_reply r = { .status = 200,
+		.type = "text/plain",
+		.body = { (const uint8_t *)body, sizeof(body) } };
+	struct client c = come();
+	struct door_conn *conn = sv->door.conns[0];
+
+	(void)state;
+	conn->phase = DOOR_SERVING;
+	conn->is_kept = true;
+	door_reply(conn, &r);
+	while (conn->phase == DOOR_SERVING) {
+		hear(&c);
+		c.len = 0;
+		tick(100);
+	}
+	assert_true(door_conn_is_idle(conn));
+	assert_null(conn->out.base);
+	leave(&c);
+}
+
 /* Of what it sent, while its holders are still looked up. */
 static void
 one_that_has_left_holds_nothing(void **state)
@@ -406,6 +430,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    one_that_leaves_is_seen_behind_what_it_sent, setup,
 		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    one_that_is_idle_holds_no_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_that_has_left_holds_nothing,
 		    setup, teardown),
 		cmocka_unit_test_setup_teardown(
