@@ -57,6 +57,7 @@ h1_reply(struct buf *out, const struct h1_reply *r, struct fault *f)
 	bool has_length = !r->streams && r->status != 204;
 	char status[21];
 	char length[21];
+	char seconds[21];
 	const char *const parts[] = { "HTTP/1.1 ", status, " ",
 		phrase_of(r->status), "\r\n", r->type ? "Content-Type: " : "",
 		r->type ? r->type : "", r->type ? "\r\n" : "",
@@ -64,11 +65,13 @@ h1_reply(struct buf *out, const struct h1_reply *r, struct fault *f)
 		has_length ? "\r\n" : "",
 		r->streams && !r->is_old ? "Transfer-Encoding: chunked\r\n"
 					 : "",
-		r->closes ? "Connection: close\r\n" : "",
-		r->more ? r->more : "", "\r\n", NULL };
+		r->closes ? "Connection: close" : "Keep-Alive: timeout=",
+		r->closes ? "" : seconds, "\r\n", r->more ? r->more : "",
+		"\r\n", NULL };
 
 	(void)num_format((uint64_t)r->status, status);
 	(void)num_format(r->body.len, length);
+	(void)num_format(H1_KEEP_ALIVE_S, seconds);
 	if (!add(out, parts, f))
 		return fault_set(f, FAULT_LIMIT, "an answer is too long");
 	if (!has_length || r->is_head || r->body.len == 0)

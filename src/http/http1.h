@@ -22,12 +22,15 @@
 #include "base/fault.h"
 
 enum h1_limits {
-	H1_FIELDS = 64,      /* header fields of one request */
+	H1_FIELDS = 100,     /* header fields of one request */
 	H1_METHOD = 32,      /* bytes of a method */
 	H1_TARGET = 4096,    /* bytes of a target */
 	H1_BODY = 1 << 20,   /* bytes of a body, decoded */
 	H1_CHUNKS = 4096,    /* pieces of a chunked body */
 	H1_CHUNK_LINE = 256, /* bytes of a piece's size line */
+	/* Told to clients: less than any server here waits, so that it is the
+	 * client who closes, and none sends into what closes. */
+	H1_KEEP_ALIVE_S = 60,
 };
 
 struct h1_field {
@@ -101,8 +104,8 @@ struct h1_reply {
 	bool streams;     /* chunks follow, then h1_end() */
 	bool is_old;      /* to HTTP/1.0: no chunks, what streams goes as it is
 			   * until the connection ends */
-	bool closes;      /* say Connection: close */
-	bool is_head;     /* answers HEAD: the length, no body */
+	bool closes;  /* say Connection: close, else for how long it is kept */
+	bool is_head; /* answers HEAD: the length, no body */
 	/* Whole lines with their CRLF, NULL for none. Ours: what a stranger
 	 * sent never goes in here. */
 	const char *more;

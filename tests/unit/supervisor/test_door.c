@@ -24,6 +24,7 @@
  "Content-Length: 21\r\n"
 #define NOT_FOUND "\r\n{\"error\":\"not_found\"}"
 #define CLOSE     "Connection: close\r\n"
+#define KEEP      "Keep-Alive: timeout=60\r\n"
 #define JSON      "Content-Type: application/json\r\n"
 #define EXPECT    "Expect: 100-continue\r\n"
 #define TOO_LARGE                                                       \
@@ -149,15 +150,15 @@ one_connection_asks_again_and_again(void **state)
 
 	(void)state;
 	say(&c, MCP "Content-Length: 2\r\n\r\n{}");
-	expect(&c, BUSY NO_SESSION, false);
+	expect(&c, BUSY KEEP NO_SESSION, false);
 	say(&c, "GET /other HTTP/1.1\r\n" HOST "\r\n");
-	expect(&c, LOST NOT_FOUND, false);
+	expect(&c, LOST KEEP NOT_FOUND, false);
 	say(&c, "HEAD /other HTTP/1.1\r\n" HOST "\r\n");
-	expect(&c, LOST "\r\n", false);
+	expect(&c, LOST KEEP "\r\n", false);
 	say(&c, MCP "Transfer-Encoding: chunked\r\n\r\n2\r\n");
 	tick(0);
 	say(&c, "{}\r\n0\r\n\r\n");
-	expect(&c, BUSY NO_SESSION, false);
+	expect(&c, BUSY KEEP NO_SESSION, false);
 	say(&c, "GET /mcp HTTP/1.1\r\n" HOST CLOSE "\r\n");
 	expect(&c, BUSY CLOSE NO_SESSION, true);
 	leave(&c);
@@ -175,7 +176,8 @@ requests_in_one_piece_are_answered_in_order(void **state)
 	    "GET /mcp HTTP/1.1\r\n" HOST CLOSE "\r\n"
 	    "GET /never HTTP/1.1\r\n" HOST "\r\n");
 	expect(&c,
-	    LOST NOT_FOUND BUSY NO_SESSION LOST NOT_FOUND BUSY CLOSE NO_SESSION,
+	    LOST KEEP NOT_FOUND BUSY KEEP NO_SESSION LOST KEEP NOT_FOUND BUSY
+		CLOSE NO_SESSION,
 	    true);
 	leave(&c);
 }
@@ -200,7 +202,8 @@ other_protocols_are_turned_away(void **state)
 	say(&c, MCP "Content-Type: application/grpc+proto\r\n\r\n");
 	expect(&c,
 	    "HTTP/1.1 415 Unsupported Media Type\r\n"
-	    "Content-Type: application/json\r\nContent-Length: 20\r\n\r\n"
+	    "Content-Type: application/json\r\nContent-Length: 20\r\n" KEEP
+	    "\r\n"
 	    "{\"error\":\"mcp_only\"}",
 	    false);
 	leave(&c);
@@ -273,12 +276,12 @@ a_body_waits_for_its_turn(void **state)
 	assert_int_equal(c[DOOR_BODIES].len, 0);
 	/* One ends, one is lost: two more may send theirs. */
 	say(&c[0], "{}");
-	expect(&c[0], BUSY NO_SESSION, false);
+	expect(&c[0], BUSY KEEP NO_SESSION, false);
 	leave(&c[1]);
 	for (size_t i = DOOR_BODIES; i < NELEM(c); i++) {
 		expect(&c[i], go_on, false);
 		say(&c[i], "{}");
-		expect(&c[i], BUSY NO_SESSION, false);
+		expect(&c[i], BUSY KEEP NO_SESSION, false);
 	}
 	for (size_t i = 0; i < NELEM(c); i++)
 		if (i != 1)
@@ -298,7 +301,7 @@ the_last_place_is_not_kept(void **state)
 	expect(&c[3], LOST CLOSE NOT_FOUND, true);
 	leave(&c[3]);
 	say(&c[4], "GET /a HTTP/1.1\r\n" HOST "\r\n");
-	expect(&c[4], LOST NOT_FOUND, false);
+	expect(&c[4], LOST KEEP NOT_FOUND, false);
 	for (size_t i = 0; i < NELEM(c); i++)
 		if (i != 3)
 			leave(&c[i]);
