@@ -154,9 +154,9 @@ do_grant_update(struct call *c, struct fault *f)
 
 /* --- revoke */
 
+/* As the row is now: one above it may have taken it along. */
 static int
-move(struct call *c, const char *id, enum state_event event,
-    const struct cause *why, struct fault *f)
+stop(struct call *c, const char *id, const struct cause *why, struct fault *f)
 {
 	struct store_sandbox row;
 	enum state_verdict verdict;
@@ -165,8 +165,10 @@ move(struct call *c, const char *id, enum state_event event,
 
 	arena_init(&a, ROW_ARENA);
 	rc = store_sandbox_by_id(c->g->store, id, &a, &row, f);
-	if (rc == 0)
-		rc = sandbox_move(c->g, &row, event, why, &verdict, f);
+	if (rc == 0 &&
+	    state_step((enum state)row.state, EVENT_STOP).verdict ==
+		VERDICT_MOVE)
+		rc = sandbox_move(c->g, &row, EVENT_STOP, why, &verdict, f);
 	arena_release(&a);
 	return rc;
 }
@@ -193,7 +195,7 @@ stop_children(struct call *c, const struct which *w, bool all, struct fault *f)
 		    (all && grant_is_live(t->node[i].life) &&
 			t->node[i].parent == 0 &&
 			t->node[i].life != GRANT_STOPPING)) {
-			if (move(c, w->tree.row[i].id, EVENT_STOP,
+			if (stop(c, w->tree.row[i].id,
 				waits ? &revoked : &ended, f) < 0)
 				return -1;
 		}

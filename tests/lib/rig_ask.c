@@ -196,6 +196,7 @@ rig_ask_grant(struct rig *r, struct rig_answer *a, const char *act,
 		    nacre_v1_RevokeGrantRequest_init_zero;
 
 		ask.sandbox = text(&arena, root);
+		ask.stop_children = strcmp(act, "revoke") != 0;
 		rig_ask(r, a, NACRE "RevokeGrant",
 		    nacre_v1_RevokeGrantRequest_fields, &ask);
 	}

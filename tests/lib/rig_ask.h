@@ -56,7 +56,7 @@ void rig_call_start(struct rig *r, struct rig_answer *a, const char *full_name);
 /* StopGateway, with the sandboxes. */
 void rig_call_end(struct rig *r, struct rig_answer *a);
 
-/* These do. act: "create", "update", "revoke". */
+/* These do. act: "create", "update", "revoke", "revoke with children". */
 void rig_ask_grant(struct rig *r, struct rig_answer *a, const char *act,
     const char *root, const struct rig_limits *l);
 void rig_ask_get(struct rig *r, struct rig_answer *a, const char *id);

@@ -1,0 +1,149 @@
+/* rooms: gateway */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a grant's end and change do to those that run and that wait. */
+#include "../lib/rig_ask.h"
+#include "../lib/rig_program.h"
+#include "../lib/unit.h"
+
+enum {
+	TREE_STARTS = 4, /* at once in a tree */
+	PATIENCE_MS = 60000,
+};
+
+static struct rig r;
+static unsigned names;
+
+static void
+must(struct rig_answer *a, const char *what)
+{
+	rig_until(&r, &a->is_done, what);
+	if (!a->is_yes)
+		fail_msg("%s: %s %s", what, a->word, a->text);
+	rig_answer_release(a);
+}
+
+static void
+act(const char *what, const char *root)
+{
+	const struct rig_limits l = { { 3, 64, 100 }, 60 };
+	struct rig_answer a;
+
+	rig_ask_grant(&r, &a, what, root, &l);
+	must(&a, what);
+}
+
+/* A root that runs, with a grant of a minute. */
+static struct rig_guest *
+new_lead(char id[LIMIT_ID + 1])
+{
+	struct rig_guest *g;
+	char name[16];
+
+	(void)text_fmt(name, sizeof(name), "lead-%u", ++names);
+	g = rig_new_root(&r, name);
+	(void)text_copy(id, LIMIT_ID + 1, span_str(g->sandbox));
+	act("create", id);
+	return g;
+}
+
+static void
+new_child(const char *parent, bool is_tool, char id[LIMIT_ID + 1])
+{
+	const struct rig_child c = { .parent = parent,
+		.word = "1",
+		.is_tool = is_tool };
+	struct rig_answer a;
+
+	rig_call_child(&r, &a, &c);
+	rig_until(&r, &a.is_done, "a child");
+	if (!a.is_yes)
+		fail_msg("a child: %s %s", a.word, a.text);
+	rig_answer_child(&a);
+	(void)text_copy(id, LIMIT_ID + 1, span_str(a.id));
+	rig_answer_release(&a);
+}
+
+/* "": when it is not there. */
+static void
+until_is(const char *id, const char *state)
+{
+	int64_t end_ms = rig_real_ms() + PATIENCE_MS;
+	struct rig_answer a;
+
+	for (;;) {
+		rig_ask_get(&r, &a, id);
+		rig_answer_release(&a);
+		if (strcmp(a.state, state) == 0)
+			return;
+		if (rig_real_ms() > end_ms)
+			fail_msg("%s is '%s', not '%s'", id, a.state, state);
+		rig_tick(&r);
+	}
+}
+
+static void
+run(const char *id)
+{
+	rig_say_ready(rig_launched(&r, id));
+	until_is(id, "running");
+}
+
+static size_t
+count(const char *root, const char *state)
+{
+	static struct rig_row rows[RIG_ROWS];
+	size_t n = rig_list(&r, root, rows);
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += strcmp(rows[i].state, state) == 0;
+	return found;
+}
+
+static void
+end(const char *root)
+{
+	struct rig_answer a;
+
+	rig_call_delete(&r, &a, root);
+	must(&a, "a delete");
+	assert_int_equal(rig_guests(&r), 0);
+}
+
+/* --- the tests */
+
+/* Who waits below one that stops is taken along by it. */
+static void
+a_revoke_stops_children_with_all_that_wait_below(void **state)
+{
+	char lead[LIMIT_ID + 1];
+	char kid[LIMIT_ID + 1];
+	char id[LIMIT_ID + 1];
+	struct rig_grant g;
+
+	(void)state;
+	new_lead(lead);
+	new_child(lead, false, kid);
+	run(kid);
+	for (int i = 0; i < TREE_STARTS + 2; i++)
+		new_child(kid, false, id);
+	assert_int_equal(count(lead, "reserved"), 2);
+	act("revoke with children", lead);
+	rig_grant_of(&r, lead, &g);
+	assert_string_equal(g.state, "revoked");
+	until_is(kid, "stopped");
+	assert_int_equal(count(lead, "stopped"), 1);
+	until_is(lead, "running");
+	end(lead);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		    a_revoke_stops_children_with_all_that_wait_below),
+	};
+
+	return rig_main(argc, argv, &r, tests, NELEM(tests));
+}
