@@ -44,12 +44,10 @@ next_of_child(const struct store_lineage *l, const struct store_sandbox *row,
 	/* A start that is undone leaves nothing. */
 	if (event == EVENT_STOP && is_first(row))
 		return STATE_DELETING;
-	if (l->kind != GRANT_AGENT)
-		return next;
 	if (event == EVENT_EXIT)
 		return STATE_STOPPING;
-	if (event == EVENT_GONE && row->state == STATE_STOPPING &&
-	    row->has_exit)
+	if (l->kind == GRANT_AGENT && event == EVENT_GONE &&
+	    row->state == STATE_STOPPING && row->has_exit)
 		return STATE_OVER;
 	return next;
 }

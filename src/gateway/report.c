@@ -166,8 +166,36 @@ on_ready(struct session *s, const nacre_session_v1_Ready *r, struct arena *a)
 		f.code == FAULT_NONE);
 }
 
+/* True when that cannot be told, too: the event will not be kept either. */
+static bool
+has_main(struct session *s, struct arena *a)
+{
+	nacre_store_v1_Plan plan;
+	struct store_sandbox row;
+	struct fault f = { 0 };
+
+	return store_sandbox_by_id(s->g->store, s->vm->sandbox_id, a, &row,
+		   &f) < 0 ||
+	    sandbox_plan(&row, a, &plan, &f) < 0 || plan.argv_count > 0;
+}
+
+/* Who tells of the end of what was never begun is no guest of ours. */
 static void
-on_exit_report(struct session *s, const nacre_session_v1_Exit *e)
+stop_liar(struct session *s)
+{
+	static const struct cause why = {
+		.reason = "protocol",
+		.detail = "its guest told of the end of a main process, and "
+			  "it has none",
+	};
+
+	log_info("sandbox %s is stopped: %s", s->vm->sandbox_id, why.detail);
+	keep(s, sandbox_event(s->g, s->vm->sandbox_id, EVENT_STOP, &why));
+}
+
+static void
+on_exit_report(struct session *s, const nacre_session_v1_Exit *e,
+    struct arena *a)
 {
 	const struct cause cause = {
 		.reason = e->reason == NULL ? "" : e->reason,
@@ -178,6 +206,10 @@ on_exit_report(struct session *s, const nacre_session_v1_Exit *e)
 
 	if (e->exec_id != NULL && *e->exec_id != '\0')
 		return;
+	if (!has_main(s, a)) {
+		stop_liar(s);
+		return;
+	}
 	vm_ready(s->vm);
 	watch_logs(s->g, s->vm->sandbox_id);
 	keep(s, sandbox_event(s->g, s->vm->sandbox_id, EVENT_EXIT, &cause));
@@ -257,7 +289,7 @@ session_report(struct session *s, const nacre_session_v1_Up *up,
 		return;
 	case nacre_session_v1_Up_exit_tag:
 		if (is_new(s, &s->vm->exit, message))
-			on_exit_report(s, &up->kind.exit);
+			on_exit_report(s, &up->kind.exit, a);
 		return;
 	case nacre_session_v1_Up_taken_tag:
 		on_taken(s, up->kind.taken.epoch, a);

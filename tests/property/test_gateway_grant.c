@@ -137,12 +137,53 @@ a_revoke_stops_children_with_all_that_wait_below(void **state)
 	end(lead);
 }
 
+/* It would run on where no limit, no cascade and no idle time sees it. */
+static void
+a_tool_that_tells_of_its_end_is_stopped(void **state)
+{
+	const struct rig_limits narrow = { { -1, 1, -1 }, 0 };
+	struct rig_child c = { .word = "1", .is_tool = true };
+	char lead[LIMIT_ID + 1];
+	char tool[LIMIT_ID + 1];
+	struct rig_guest *g;
+	struct rig_answer a;
+
+	(void)state;
+	new_lead(lead);
+	rig_ask_grant(&r, &a, "update", lead, &narrow);
+	must(&a, "a narrow grant");
+	new_child(lead, true, tool);
+	run(tool);
+	g = rig_guest_of(&r, tool);
+	r.holds = true;
+	rig_say_exit(g);
+	rig_until(&r, &g->is_asked, "the question before its end");
+	until_is(tool, "stopping");
+	c.parent = lead;
+	rig_call_child(&r, &a, &c);
+	rig_until(&r, &a.is_done, "one too many");
+	assert_string_equal(a.word, "LIMIT_REACHED breadth 1/1");
+	rig_answer_release(&a);
+	r.holds = false;
+	rig_release(g);
+	until_is(tool, "stopped");
+	assert_int_equal(rig_guests(&r), 1);
+	new_child(lead, true, tool);
+	run(tool);
+	rig_say_exit(rig_guest_of(&r, tool));
+	rig_call_stop(&r, &a, lead);
+	must(&a, "a stop");
+	assert_int_equal(rig_guests(&r), 0);
+	end(lead);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 		    a_revoke_stops_children_with_all_that_wait_below),
+		cmocka_unit_test(a_tool_that_tells_of_its_end_is_stopped),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));
