@@ -77,6 +77,9 @@ int audit_seal(struct store *s, const struct tls_key *key,
 bool audit_checkpoint_holds(const struct store_checkpoint *c);
 void audit_checkpoint_pin(const struct store_checkpoint *c,
     uint8_t pin[STORE_HASH]);
+/* That, and is that key the one of the pin? */
+bool audit_checkpoint_is_by(const struct store_checkpoint *c,
+    const uint8_t pin[STORE_HASH]);
 
 /* How old and how large the record may grow. */
 struct audit_bounds {
@@ -87,7 +90,8 @@ struct audit_bounds {
  * Take a slice of the oldest rows away, if there are any that must go, and
  * sign where the chain goes on. *row is the last that went, 0 when none did.
  * What comes after the last checkpoint stays. PROTOCOL: a row is not as it
- * was written; the record is then left as it is.
+ * was written, or a checkpoint is not the key's; the record is then left as it
+ * is.
  */
 int audit_prune(struct store *s, const struct tls_key *key,
     const struct audit_bounds *b, uint64_t *row, struct fault *f) MUST_CHECK;

@@ -86,6 +86,16 @@ audit_checkpoint_pin(const struct store_checkpoint *c, uint8_t pin[STORE_HASH])
 	tls_pin_of(c->point, pin);
 }
 
+bool
+audit_checkpoint_is_by(const struct store_checkpoint *c,
+    const uint8_t pin[STORE_HASH])
+{
+	uint8_t own[STORE_HASH];
+
+	audit_checkpoint_pin(c, own);
+	return memcmp(own, pin, sizeof(own)) == 0 && audit_checkpoint_holds(c);
+}
+
 int
 audit_sign(struct store *s, const struct tls_key *key,
     struct store_checkpoint *c, struct fault *f)
@@ -103,18 +113,36 @@ audit_sign(struct store *s, const struct tls_key *key,
 	return store_checkpoint_put(s, c, f);
 }
 
+/* From where rows need to be measured: the last checkpoint; where a stranger
+ * put one, what was pruned, or the first row. */
+static int
+measured(struct store *s, const struct tls_key *key, struct store_checkpoint *c,
+    struct fault *f)
+{
+	bool found;
+
+	if (store_checkpoint_last(s, c, &found, f) < 0)
+		return -1;
+	if (!found || audit_checkpoint_is_by(c, key->pin))
+		return 0;
+	if (store_checkpoint_last_of(s, AUDIT_PRUNED, c, &found, f) < 0)
+		return -1;
+	if (found && !audit_checkpoint_is_by(c, key->pin))
+		memset(c, 0, sizeof(*c));
+	return 0;
+}
+
 int
 audit_checkpoint(struct store *s, const struct tls_key *key,
     enum audit_kind kind, struct store_checkpoint *out, struct fault *f)
 {
 	struct store_checkpoint last;
-	bool found;
 
 	memset(out, 0, sizeof(*out));
 	out->kind = kind;
 	out->time_ms = clock_wall_ms();
 	if (store_audit_head(s, &out->row, out->hash, f) < 0 ||
-	    store_checkpoint_last(s, &last, &found, f) < 0 ||
+	    measured(s, key, &last, f) < 0 ||
 	    store_audit_bytes(s, last.row, out->row, &out->bytes, f) < 0)
 		return -1;
 	out->bytes += last.bytes;

@@ -76,11 +76,7 @@ finish(struct audit_walk *w, enum audit_wrong wrong, uint64_t at)
 static bool
 is_trusted(const struct audit_walk *w, const struct store_checkpoint *c)
 {
-	uint8_t pin[STORE_HASH];
-
-	audit_checkpoint_pin(c, pin);
-	return memcmp(pin, w->pin, sizeof(pin)) == 0 &&
-	    audit_checkpoint_holds(c);
+	return audit_checkpoint_is_by(c, w->pin);
 }
 
 static void

@@ -478,6 +478,67 @@ pruning_hides_nothing(void **state)
 	finds(AUDIT_CHANGED, 100);
 }
 
+static void
+refuses_to_prune(int64_t oldest_ms, uint64_t bytes)
+{
+	const struct audit_bounds b = { oldest_ms, bytes };
+	uint64_t row;
+
+	assert_int_equal(audit_prune(store, &key, &b, &row, &fault), -1);
+	assert_int_equal(fault.code, FAULT_PROTOCOL);
+	fault_clear(&fault);
+}
+
+/* Its bytes would have the record pruned as too large, and it with it. */
+static void
+a_forged_checkpoint_has_nothing_pruned(void **state)
+{
+	const uint64_t bound = UINT64_C(1) << 30;
+	struct store_checkpoint c;
+	bool found;
+
+	(void)state;
+	append(702);
+	sign(&key, AUDIT_STOP);
+	assert_int_equal(store_checkpoint_last(store, &c, &found, &fault), 0);
+	strike("delete from checkpoints where kind = 3;"
+	       "insert into checkpoints values (7, 2, 1, 1, 1 << 61,"
+	       " zeroblob(32), zeroblob(65), zeroblob(64))");
+	refuses_to_prune(0, bound);
+	append_as("gateway.start", 2000);
+	sign(&key, AUDIT_START);
+	assert_int_equal(prune(0, bound), 0);
+	refuses_to_prune(0, c.bytes / 2);
+	refuses_to_prune(INT64_MAX, bound);
+	finds(AUDIT_FORGED, 2);
+	/* One from which the chain is to go on, and one that is far ahead. */
+	strike("update checkpoints set kind = 4 where row = 2");
+	refuses_to_prune(INT64_MAX, bound);
+	strike("update checkpoints set kind = 1, row = 9999 where row = 2");
+	refuses_to_prune(INT64_MAX, bound);
+	finds(AUDIT_FORGED, 9999);
+	strike("delete from checkpoints where row = 9999");
+	finds(AUDIT_WHOLE, 0);
+	assert_int_equal(store_checkpoint_last(store, &c, &found, &fault), 0);
+	assert_true(c.bytes < bound);
+	assert_true(prune(0, c.bytes / 2) > 300);
+	finds(AUDIT_WHOLE, 0);
+}
+
+static void
+pruning_hides_no_rewriting(void **state)
+{
+	(void)state;
+	append(50);
+	sign(&key, AUDIT_ROWS);
+	strike("delete from audit");
+	for (int i = 0; i < 100; i++)
+		append_as("sandbox.exec", 1);
+	sign(&key, AUDIT_ROWS);
+	refuses_to_prune(INT64_MAX, UINT64_MAX);
+	finds(AUDIT_REWRITTEN, 50);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -501,6 +562,8 @@ main(void)
 		TEST(a_record_that_is_too_large_is_pruned),
 		TEST(pruning_overtakes_a_walk),
 		TEST(pruning_hides_nothing),
+		TEST(a_forged_checkpoint_has_nothing_pruned),
+		TEST(pruning_hides_no_rewriting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
