@@ -92,9 +92,13 @@ refuse_caller(struct call *c)
 	return refuse(c);
 }
 
+/* What a face asks for a call is paid before anything is refused: each
+ * refusal is a row of the record. */
 static enum call_result
 phase_authorise(struct call *c)
 {
+	if (c->face->admit != NULL && c->face->admit(c, &c->fault) < 0)
+		return refuse(c);
 	if (!(c->method->who & c->caller.who))
 		return refuse_caller(c);
 	if (c->caller.scopes != NULL &&
@@ -105,8 +109,6 @@ phase_authorise(struct call *c)
 		    "the token has not the scope '%s'", c->method->scope);
 		return refuse(c);
 	}
-	if (c->face->admit != NULL && c->face->admit(c, &c->fault) < 0)
-		return refuse(c);
 	if (c->is_unlisted)
 		return refuse_caller(c);
 	if (c->ask_fault.code == FAULT_NONE)

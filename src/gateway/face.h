@@ -11,8 +11,8 @@
 
 struct call_face {
 	size_t most; /* of all calls at once, before one more is refused */
-	/* After the row has said that such a caller may: may this one, now?
-	 * NULL: any. */
+	/* Before the row is asked whether such a caller may: may this one call,
+	 * now? NULL: any. */
 	int (*admit)(struct call *c, struct fault *f);
 	/* The request's message into c->ask, which is there and zeroed. A fault
 	 * in the arguments may be left in c->ask_fault instead: it is told

@@ -207,6 +207,21 @@ if [ "$(id -u)" = 0 ]; then
 		"('uid:12345', 'UNAUTHENTICATED', '5 requests')" "and counted in one row"
 fi
 
+# what a token may not do is paid for as all calls are
+token=$(nacre token create agent 2>/dev/null | tail -n 1)
+url=$(nacre gateway status -o json | python3 -c 'import json, sys; print(json.load(sys.stdin)["mcp"])')
+before=$(head_row)
+out=$(curl -s -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Accept: application/json' \
+	-H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: revoke_grant' \
+	-d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"name":"revoke_grant","arguments":{"sandbox":"lead"}}}' "$url?[1-1000]")
+like "$out" 'NOT_ALLOWED.*RATE_LIMITED' "calls beyond a token's scope are limited"
+gateway_down
+gateway_up
+rows=$(($(head_row) - before))
+ok $((rows > 700)) "and are not a row each"
+run nacre audit list --after "$before" --verb call.counted -o json
+is "$(printf '%s' "$out" | python3 -c 'import json, sys; print(*{r["reason"] for r in json.load(sys.stdin)})')" "RATE_LIMITED" "but counted"
+
 # retention
 gateway_down
 "$top/tests/lib/audit_fill.py" "$db" 6000 300
