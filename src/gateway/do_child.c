@@ -32,14 +32,17 @@ static void
 note_ask(struct call *c, const struct grant_create *ask)
 {
 	struct note n;
+	struct note names;
 
 	note_init(&n);
+	note_init(&names);
 	for (size_t i = 0; i < ask->command_n; i++)
 		note_word(&n, ask->command[i]);
+	for (size_t i = 0; i < ask->environment_n; i++)
+		note_name(&names, ask->environment[i].name);
 	call_note(c, "%s %s", ask->kind == GRANT_TOOL ? "tool" : "agent",
 	    n.text);
-	for (size_t i = 0; i < ask->environment_n; i++)
-		note_name(c, i, ask->environment[i].name);
+	note_names(c, &names);
 	if (ask->has_request_id)
 		(void)text_copy(c->request_id, sizeof(c->request_id),
 		    ask->request_id);

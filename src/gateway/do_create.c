@@ -269,16 +269,18 @@ note_ask(struct call *c, const openshell_v1_SandboxSpec *s)
 {
 	const openshell_v1_SandboxTemplate *t = &s->template;
 	struct note n;
-	size_t names = 0;
+	struct note names;
 
 	note_init(&n);
+	note_init(&names);
 	for (pb_size_t i = 0; i < s->command_count; i++)
 		note_word(&n, span_str(s->command[i]));
-	call_note(c, "command %s", n.text);
 	for (pb_size_t i = 0; i < t->environment_count; i++)
-		note_name(c, names++, span_str(t->environment[i].key));
+		note_name(&names, span_str(t->environment[i].key));
 	for (pb_size_t i = 0; i < s->environment_count; i++)
-		note_name(c, names++, span_str(s->environment[i].key));
+		note_name(&names, span_str(s->environment[i].key));
+	call_note(c, "command %s", n.text);
+	note_names(c, &names);
 }
 
 /* A grant that comes with it is as good as one that is set later. */

@@ -38,13 +38,16 @@ static void
 note_command(struct call *c, const openshell_v1_ExecSandboxRequest *ask)
 {
 	struct note n;
+	struct note names;
 
 	note_init(&n);
+	note_init(&names);
 	for (pb_size_t i = 0; i < ask->command_count; i++)
 		note_word(&n, span_str(ask->command[i]));
-	call_note(c, "%s", n.text);
 	for (pb_size_t i = 0; i < ask->environment_count; i++)
-		note_name(c, i, span_str(ask->environment[i].key));
+		note_name(&names, span_str(ask->environment[i].key));
+	call_note(c, "%s", n.text);
+	note_names(c, &names);
 }
 
 /* The kernel's numbers have 16 bits; 0 means that it is not known. */
