@@ -65,7 +65,8 @@ may_create(struct call *c, const struct child_create *k, struct fault *f)
 	const struct grant_child place = place_of(k);
 	struct grant_refusal r;
 
-	if (grant_may_create(&k->parent.ask, &place, &r) < 0)
+	if (grant_may_go_on(&k->parent.ask, &c->caller.evidence, &r) < 0 ||
+	    grant_may_create(&k->parent.ask, &place, &r) < 0)
 		return refuse(c, &r, f);
 	return 0;
 }
@@ -175,6 +176,7 @@ generations(struct call *c, const struct child_create *k,
 	    boundary_read(&row, &c->arena, &above, f) < 0 ||
 	    maximum_generation(c->g, &out->maximum, f) < 0)
 		return -1;
+	out->grant_id = k->parent.tree.grant.id;
 	out->grant = k->parent.tree.grant.generation;
 	out->parent_policy = above.generation;
 	return 0;

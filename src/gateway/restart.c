@@ -25,7 +25,8 @@ check_child(struct call *c, struct store_lineage *l, struct fault *f)
 	    which_again(c, w, f) < 0)
 		return -1;
 	slot.tree = w->tree.memory->number;
-	if (grant_may_restart(&w->ask, w->node, &slot, &charge, &r) < 0)
+	if (grant_may_go_on(&w->ask, &c->caller.evidence, &r) < 0 ||
+	    grant_may_restart(&w->ask, w->node, &slot, &charge, &r) < 0)
 		return refuse(c, &r, f);
 	return 0;
 }

@@ -359,6 +359,10 @@ struct grant_rates {
  */
 int grant_may_call(const struct grant_ask *ask, const struct grant_evidence *e,
     const struct grant_rates *rates, struct grant_refusal *r) MUST_CHECK;
+/* A call that has waited: is its program one of the newest grant's still?
+ * Nothing is paid, and e is not NULL. */
+int grant_may_go_on(const struct grant_ask *ask, const struct grant_evidence *e,
+    struct grant_refusal *r) MUST_CHECK;
 
 /* Look at a node: itself and its descendants, or a tree of the user. */
 int grant_may_see(const struct grant_ask *ask, uint32_t node,
@@ -425,6 +429,7 @@ void grant_give_back(struct grant *g, struct grant_node *n);
 
 /* What a judgement rested on; a reserve holds only under the same. */
 struct grant_generations {
+	struct span grant_id; /* each grant begins with generation 1 */
 	uint64_t grant;
 	uint64_t parent_policy;
 	uint64_t maximum;

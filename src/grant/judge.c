@@ -68,6 +68,14 @@ refuse_program(struct grant_refusal *r, const struct grant *g,
 	    SHOWN(g->programs[0].path), g->programs_n == 1 ? "" : " first");
 }
 
+/* By the newest grant, live or not. */
+static enum grant_match
+match(const struct grant *g, const struct grant_evidence *e)
+{
+	return g ? grant_program_match(g->programs, g->programs_n, e)
+		 : GRANT_MATCH_PATH;
+}
+
 int
 grant_may_call(const struct grant_ask *ask, const struct grant_evidence *e,
     const struct grant_rates *rates, struct grant_refusal *r)
@@ -87,12 +95,27 @@ grant_may_call(const struct grant_ask *ask, const struct grant_evidence *e,
 		return grant_refuse_not_found(r);
 	if (!e)
 		e = &nothing;
-	m = g ? grant_program_match(g->programs, g->programs_n, e)
-	      : GRANT_MATCH_PATH;
+	m = match(g, e);
 	if (m == GRANT_MATCH)
 		return pay(inside, NELEM(inside), now, r);
 	if (pay(&rates->outside, 1, now, r) < 0)
 		return -1;
+	return g ? refuse_program(r, g, e, m)
+		 : grant_refuse_no_grant(r, ask->tree);
+}
+
+int
+grant_may_go_on(const struct grant_ask *ask, const struct grant_evidence *e,
+    struct grant_refusal *r)
+{
+	const struct grant *g = ask->tree->grant;
+	enum grant_match m;
+
+	if (!ask->caller->is_sandbox)
+		return 0;
+	m = match(g, e);
+	if (m == GRANT_MATCH)
+		return 0;
 	return g ? refuse_program(r, g, e, m)
 		 : grant_refuse_no_grant(r, ask->tree);
 }
@@ -365,8 +388,8 @@ bool
 grant_is_same(const struct grant_generations *a,
     const struct grant_generations *b)
 {
-	return a->grant == b->grant && a->parent_policy == b->parent_policy &&
-	    a->maximum == b->maximum;
+	return span_equal(a->grant_id, b->grant_id) && a->grant == b->grant &&
+	    a->parent_policy == b->parent_policy && a->maximum == b->maximum;
 }
 
 int

@@ -148,11 +148,13 @@ rig_call_end(struct rig *r, struct rig_answer *a)
 
 /* --- grants */
 
-static char program[] =
-    RIG_PROGRAM "@sha256:"
-		"0000000000000000000000000000000000000000000000000000000000000"
-		"000";
+#define ZEROS                                           \
+ "@sha256:00000000000000000000000000000000000000000000" \
+ "00000000000000000000"
+static char program[] = RIG_PROGRAM ZEROS;
+static char other[] = RIG_OTHER ZEROS;
 static char *programs[] = { program };
+static char *others[] = { other };
 
 #define FILL(ask, l)                                                   \
  do {                                                                  \
@@ -173,12 +175,12 @@ rig_ask_grant(struct rig *r, struct rig_answer *a, const char *act,
 	struct arena arena;
 
 	arena_init(&arena, ARENA);
-	if (strcmp(act, "create") == 0) {
+	if (strncmp(act, "create", 6) == 0) {
 		nacre_v1_CreateGrantRequest ask =
 		    nacre_v1_CreateGrantRequest_init_zero;
 
 		ask.sandbox = text(&arena, root);
-		ask.programs = programs;
+		ask.programs = act[6] == '\0' ? programs : others;
 		ask.programs_count = 1;
 		FILL(ask, l);
 		rig_ask(r, a, NACRE "CreateGrant",

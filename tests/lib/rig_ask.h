@@ -9,8 +9,9 @@ enum {
 	RIG_ROWS = 600, /* of one tree */
 };
 
-/* The only program of every grant here. */
+/* The only program of every grant here, but of one "for others". */
 #define RIG_PROGRAM "/bin/pi"
+#define RIG_OTHER   "/bin/other"
 
 struct rig_child {
 	const char *parent;     /* id; of a user's call; NULL: a root */
@@ -56,7 +57,8 @@ void rig_call_start(struct rig *r, struct rig_answer *a, const char *full_name);
 /* StopGateway, with the sandboxes. */
 void rig_call_end(struct rig *r, struct rig_answer *a);
 
-/* These do. act: "create", "update", "revoke", "revoke with children". */
+/* These do. act: "create", "create for others", "update", "revoke", "revoke
+ * with children". */
 void rig_ask_grant(struct rig *r, struct rig_answer *a, const char *act,
     const char *root, const struct rig_limits *l);
 void rig_ask_get(struct rig *r, struct rig_answer *a, const char *id);

@@ -7,6 +7,7 @@
 
 enum {
 	TREE_STARTS = 4, /* at once in a tree */
+	BURST = 18,      /* calls of a sandbox at once */
 	PATIENCE_MS = 60000,
 };
 
@@ -177,6 +178,35 @@ a_tool_that_tells_of_its_end_is_stopped(void **state)
 	end(lead);
 }
 
+/* They were asked for their program when they came, by the grant before. */
+static void
+a_create_under_way_is_asked_for_its_program_again(void **state)
+{
+	const struct rig_child c = { .word = "1" };
+	static struct rig_answer a[BURST];
+	char lead[LIMIT_ID + 1];
+	struct rig_guest *g;
+	int refused = 0;
+
+	(void)state;
+	g = new_lead(lead);
+	for (int i = 0; i < BURST; i++)
+		rig_door_child(g, &a[i], &c, RIG_PROGRAM);
+	rig_until(&r, &a[0].is_done, "the first");
+	act("revoke with children", lead);
+	act("create for others", lead);
+	for (int i = 0; i < BURST; i++) {
+		rig_until(&r, &a[i].is_done, "a create");
+		refused += strcmp(a[i].word, "NOT_ALLOWED program") == 0;
+		rig_answer_release(&a[i]);
+	}
+	printf("# %d were overtaken\n", refused);
+	assert_true(refused > 0);
+	until_is(lead, "running");
+	assert_int_equal(count(lead, "reserved") + count(lead, "starting"), 0);
+	end(lead);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -184,6 +214,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(
 		    a_revoke_stops_children_with_all_that_wait_below),
 		cmocka_unit_test(a_tool_that_tells_of_its_end_is_stopped),
+		cmocka_unit_test(
+		    a_create_under_way_is_asked_for_its_program_again),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));

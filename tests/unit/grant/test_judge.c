@@ -460,14 +460,41 @@ what_failed_gives_back_to_the_grant_that_counted_it(void **state)
 }
 
 static void
+a_call_that_has_waited_is_asked_for_its_program_again(void **state)
+{
+	struct grant_evidence e = { .self.path = SPAN_LIT("/bin/pi") };
+	struct grant_refusal r;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.caller = (struct grant_caller){ .is_sandbox = true, .node = 1 };
+	const struct grant_ask ask = { &w.tree, &w.caller, now };
+
+	w.grant.programs[0].has_sha256 = true;
+	assert_int_equal(grant_may_go_on(&ask, &e, &r), 0);
+	w.grant.programs[0].path = SPAN_LIT("/bin/sh");
+	assert_int_equal(grant_may_go_on(&ask, &e, &r), -1);
+	assert_int_equal(r.why, GRANT_WHY_PROGRAM);
+	w.tree.grant = NULL;
+	assert_int_equal(grant_may_go_on(&ask, &e, &r), -1);
+	assert_int_equal(r.why, GRANT_WHY_NO_GRANT);
+	w.caller.is_sandbox = false;
+	assert_int_equal(grant_may_go_on(&ask, &e, &r), 0);
+}
+
+static void
 a_judgement_is_overtaken_three_times_at_most(void **state)
 {
-	struct grant_generations a = { 1, 2, 3 };
+	struct grant_generations a = { SPAN_LIT("one"), 1, 2, 3 };
 	struct grant_generations b = a;
 	struct grant_refusal r;
 
 	(void)state;
 	assert_true(grant_is_same(&a, &b));
+	b.grant_id = SPAN_LIT("two");
+	assert_false(grant_is_same(&a, &b));
+	b = a;
 	b.grant++;
 	assert_false(grant_is_same(&a, &b));
 	b = a;
@@ -494,6 +521,8 @@ main(void)
 		cmocka_unit_test(an_update_changes_what_it_names),
 		cmocka_unit_test(
 		    what_failed_gives_back_to_the_grant_that_counted_it),
+		cmocka_unit_test(
+		    a_call_that_has_waited_is_asked_for_its_program_again),
 		cmocka_unit_test(a_judgement_is_overtaken_three_times_at_most),
 	};
 
