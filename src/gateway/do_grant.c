@@ -16,7 +16,6 @@
 enum {
 	LIST_DEFAULT = 100,
 	LIST_MOST = 200,
-	ROW_ARENA = 4 << 20, /* the largest row */
 };
 
 /* Both messages have one form of limits. */
@@ -154,25 +153,6 @@ do_grant_update(struct call *c, struct fault *f)
 
 /* --- revoke */
 
-/* As the row is now: one above it may have taken it along. */
-static int
-stop(struct call *c, const char *id, const struct cause *why, struct fault *f)
-{
-	struct store_sandbox row;
-	enum state_verdict verdict;
-	struct arena a; /* there may be many, and large ones */
-	int rc;
-
-	arena_init(&a, ROW_ARENA);
-	rc = store_sandbox_by_id(c->g->store, id, &a, &row, f);
-	if (rc == 0 &&
-	    state_step((enum state)row.state, EVENT_STOP).verdict ==
-		VERDICT_MOVE)
-		rc = sandbox_move(c->g, &row, EVENT_STOP, why, &verdict, f);
-	arena_release(&a);
-	return rc;
-}
-
 /* Whoever waits for a start leaves; all that run go on, unless they are to
  * stop too: each child of the root with all below it. */
 static int
@@ -195,7 +175,7 @@ stop_children(struct call *c, const struct which *w, bool all, struct fault *f)
 		    (all && grant_is_live(t->node[i].life) &&
 			t->node[i].parent == 0 &&
 			t->node[i].life != GRANT_STOPPING)) {
-			if (stop(c, w->tree.row[i].id,
+			if (grants_stop(c->g, w->tree.row[i].id,
 				waits ? &revoked : &ended, f) < 0)
 				return -1;
 		}

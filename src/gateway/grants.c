@@ -4,6 +4,10 @@
 
 #include "gateway/grants.h"
 
+enum {
+	ROW_ARENA = 4 << 20, /* the largest row */
+};
+
 int
 grants_wish(const struct grants_ask *ask, struct grant_wish *w, struct fault *f)
 {
@@ -39,6 +43,45 @@ count_anew(struct gateway *g, const struct tree *t, struct fault *f)
 }
 
 int
+grants_stop(struct gateway *g, const char *id, const struct cause *why,
+    struct fault *f)
+{
+	struct store_sandbox row;
+	enum state_verdict verdict;
+	struct arena a; /* there may be many, and large ones */
+	int rc;
+
+	arena_init(&a, ROW_ARENA);
+	rc = store_sandbox_by_id(g->store, id, &a, &row, f);
+	if (rc == 0 &&
+	    state_step((enum state)row.state, EVENT_STOP).verdict ==
+		VERDICT_MOVE)
+		rc = sandbox_move(g, &row, EVENT_STOP, why, &verdict, f);
+	arena_release(&a);
+	return rc;
+}
+
+/* Who waits was let in by the one before, which the clock may have ended
+ * before anybody wrote that down. */
+static int
+end_last(struct call *c, struct tree *t, struct fault *f)
+{
+	static const struct cause why = {
+		.reason = "grant",
+		.detail = "its grant expired while it waited",
+	};
+
+	for (uint32_t i = 1; i < t->t.n; i++)
+		if (t->t.node[i].life == GRANT_RESERVED &&
+		    grants_stop(c->g, t->row[i].id, &why, f) < 0)
+			return -1;
+	if (tree_read(c->g, t->row[0].id, &c->arena, t, f) < 0)
+		return -1;
+	grant_end(&t->grant, GRANT_DEAD_REPLACED, tree_now());
+	return tree_keep_grant(c->g, t, f);
+}
+
+int
 grants_make(struct call *c, struct tree *t, const struct grant_wish *w,
     struct fault *f)
 {
@@ -49,11 +92,8 @@ grants_make(struct call *c, struct tree *t, const struct grant_wish *w,
 	if (id == NULL)
 		return fault_set(f, FAULT_LIMIT, "the call is too big");
 	uuid_make(id);
-	if (t->t.grant != NULL) {
-		grant_end(&t->grant, GRANT_DEAD_REPLACED, now);
-		if (tree_keep_grant(c->g, t, f) < 0)
-			return -1;
-	}
+	if (t->t.grant != NULL && end_last(c, t, f) < 0)
+		return -1;
 	grant_make(&made, w, span_str(id), span_str(c->caller.text), now,
 	    grant_live_below(&t->t));
 	if (count_anew(c->g, t, f) < 0)

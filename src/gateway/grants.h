@@ -4,6 +4,7 @@
 #define GATEWAY_GRANTS_H
 
 #include "gateway/call.h"
+#include "gateway/sandbox.h"
 #include "gateway/tree.h"
 #include "proto/nacre_v1.pb.h"
 
@@ -17,8 +18,13 @@ struct grants_ask {
 };
 int grants_wish(const struct grants_ask *ask, struct grant_wish *w,
     struct fault *f) MUST_CHECK;
+/* Stop it in the open transaction, as it is by now: one above may have taken
+ * it along. */
+int grants_stop(struct gateway *g, const char *id, const struct cause *why,
+    struct fault *f) MUST_CHECK;
 /* A new grant for a tree without a live one, from a checked wish, in the open
- * transaction; the one before it is replaced. */
+ * transaction; the one before it is replaced, and whoever waits under it
+ * leaves. t is read anew. */
 int grants_make(struct call *c, struct tree *t, const struct grant_wish *w,
     struct fault *f) MUST_CHECK;
 /* As clients see it; all of it in a. The tree has one. */

@@ -8,6 +8,7 @@
 enum {
 	TREE_STARTS = 4, /* at once in a tree */
 	BURST = 18,      /* calls of a sandbox at once */
+	LIFE_S = 60,     /* of a grant */
 	PATIENCE_MS = 60000,
 };
 
@@ -26,14 +27,14 @@ must(struct rig_answer *a, const char *what)
 static void
 act(const char *what, const char *root)
 {
-	const struct rig_limits l = { { 3, 64, 100 }, 60 };
+	const struct rig_limits l = { { 3, 64, 100 }, LIFE_S };
 	struct rig_answer a;
 
 	rig_ask_grant(&r, &a, what, root, &l);
 	must(&a, what);
 }
 
-/* A root that runs, with a grant of a minute. */
+/* A root that runs, with a grant. */
 static struct rig_guest *
 new_lead(char id[LIMIT_ID + 1])
 {
@@ -207,6 +208,30 @@ a_create_under_way_is_asked_for_its_program_again(void **state)
 	end(lead);
 }
 
+/* The clock ended it, and the gateway had no time to write that down. */
+static void
+who_waits_does_not_start_under_the_next_grant(void **state)
+{
+	char lead[LIMIT_ID + 1];
+	char id[LIMIT_ID + 1];
+	struct rig_grant g;
+
+	(void)state;
+	new_lead(lead);
+	for (int i = 0; i < TREE_STARTS + 2; i++)
+		new_child(lead, false, id);
+	r.clock->wall_ms += LIFE_S * 1000;
+	r.clock->mono_ms += LIFE_S * 1000;
+	act("create", lead);
+	until_is(id, "");
+	assert_int_equal(count(lead, "starting"), TREE_STARTS);
+	assert_int_equal(count(lead, "reserved"), 0);
+	rig_grant_of(&r, lead, &g);
+	assert_string_equal(g.state, "live");
+	assert_int_equal(g.used_total, TREE_STARTS);
+	end(lead);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -216,6 +241,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_tool_that_tells_of_its_end_is_stopped),
 		cmocka_unit_test(
 		    a_create_under_way_is_asked_for_its_program_again),
+		cmocka_unit_test(who_waits_does_not_start_under_the_next_grant),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));
