@@ -192,8 +192,7 @@ do_grant_revoke(struct call *c, struct fault *f)
 	BUG_IF(w == NULL);
 	if (open_tree(c, m->sandbox, GRANT_ACT_REVOKE, w, f) < 0)
 		return -1;
-	grant_end(&w->tree.grant, GRANT_DEAD_REVOKED, tree_now());
-	if (tree_keep_grant(c->g, &w->tree, f) < 0 ||
+	if (grants_end(c->g, &w->tree, GRANT_DEAD_REVOKED, f) < 0 ||
 	    stop_children(c, w, m->stop_children, f) < 0)
 		return -1;
 	call_note(c, "grant %.*s%s", (int)w->tree.grant.id.len,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gateway/grants.h"
+#include "gateway/record.h"
 
 enum {
 	ROW_ARENA = 4 << 20, /* the largest row */
@@ -47,18 +48,39 @@ grants_stop(struct gateway *g, const char *id, const struct cause *why,
     struct fault *f)
 {
 	struct store_sandbox row;
-	enum state_verdict verdict;
 	struct arena a; /* there may be many, and large ones */
 	int rc;
 
 	arena_init(&a, ROW_ARENA);
 	rc = store_sandbox_by_id(g->store, id, &a, &row, f);
-	if (rc == 0 &&
-	    state_step((enum state)row.state, EVENT_STOP).verdict ==
-		VERDICT_MOVE)
-		rc = sandbox_move(g, &row, EVENT_STOP, why, &verdict, f);
+	if (rc == 0)
+		rc = sandbox_move_own(g, &row, EVENT_STOP, why, f);
 	arena_release(&a);
 	return rc;
+}
+
+int
+grants_end(struct gateway *g, struct tree *t, enum grant_state state,
+    struct fault *f)
+{
+	bool expires = t->grant.state == GRANT_LIVE &&
+	    grant_state_at(&t->grant, tree_now()) == GRANT_DEAD_EXPIRED;
+	char text[LIMIT_ID + 16];
+	const struct audit_row row = {
+		.verb = "grant.expire",
+		.sandbox_id = t->row[0].id,
+		.sandbox = t->row[0].name,
+		.verdict = AUDIT_OK,
+		.reason = "",
+		.detail = text,
+	};
+
+	(void)text_fmt(text, sizeof(text), "grant %.*s", (int)t->grant.id.len,
+	    (const char *)t->grant.id.ptr);
+	grant_end(&t->grant, state, tree_now());
+	if (tree_keep_grant(g, t, f) < 0)
+		return -1;
+	return expires ? record_own(g, &row, f) : 0;
 }
 
 /* Who waits was let in by the one before, which the clock may have ended
@@ -77,8 +99,7 @@ end_last(struct call *c, struct tree *t, struct fault *f)
 			return -1;
 	if (tree_read(c->g, t->row[0].id, &c->arena, t, f) < 0)
 		return -1;
-	grant_end(&t->grant, GRANT_DEAD_REPLACED, tree_now());
-	return tree_keep_grant(c->g, t, f);
+	return grants_end(c->g, t, GRANT_DEAD_REPLACED, f);
 }
 
 int

@@ -22,6 +22,10 @@ int grants_wish(const struct grants_ask *ask, struct grant_wish *w,
  * it along. */
 int grants_stop(struct gateway *g, const char *id, const struct cause *why,
     struct fault *f) MUST_CHECK;
+/* The tree's grant is ended, and written; that the clock had ended it is put
+ * on record. In the open transaction. */
+int grants_end(struct gateway *g, struct tree *t, enum grant_state state,
+    struct fault *f) MUST_CHECK;
 /* A new grant for a tree without a live one, from a checked wish, in the open
  * transaction; the one before it is replaced, and whoever waits under it
  * leaves. t is read anew. */

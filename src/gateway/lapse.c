@@ -3,6 +3,7 @@
  * One timer, on the next deadline; and each second, since the wall clock may
  * be set at any time and tells nobody.
  */
+#include "gateway/grants.h"
 #include "gateway/lapse.h"
 #include "gateway/sandbox.h"
 #include "gateway/tree.h"
@@ -36,9 +37,13 @@ write_down(struct gateway *g, const char *root, struct arena *a,
 	if (t.t.grant == NULL || t.grant.state != GRANT_LIVE ||
 	    grant_state_at(&t.grant, tree_now()) == GRANT_LIVE)
 		return 0;
-	grant_end(&t.grant, GRANT_DEAD_EXPIRED, tree_now());
-	if (tree_keep_grant(g, &t, f) < 0)
+	if (store_mark(g->store, f) < 0)
 		return -1;
+	if (grants_end(g, &t, GRANT_DEAD_EXPIRED, f) < 0) {
+		store_back(g->store);
+		return -1;
+	}
+	store_keep(g->store);
 	log_info("the grant of '%s' expired", t.row[0].name);
 	empty_line(g, &t);
 	return 0;

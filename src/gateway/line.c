@@ -81,9 +81,8 @@ undo(struct gateway *g, struct store_sandbox *row, const char *reason,
     const char *detail, struct fault *f)
 {
 	const struct cause why = { .reason = reason, .detail = detail };
-	enum state_verdict verdict;
 
-	return sandbox_move(g, row, EVENT_STOP, &why, &verdict, f);
+	return sandbox_move_own(g, row, EVENT_STOP, &why, f);
 }
 
 static int

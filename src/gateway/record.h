@@ -21,6 +21,10 @@ void record_committed(struct gateway *g);
 
 /* The row of a call as it stands, in the open transaction. */
 int record_call(struct call *c, struct fault *f) MUST_CHECK;
+/* A row by the gateway about the sandbox in it: time, caller and the place in
+ * the tree are filled in, the user is added to the detail. */
+int record_own(struct gateway *g, const struct audit_row *told,
+    struct fault *f) MUST_CHECK;
 
 /* As messages, in the arena. LIMIT when that is spent. */
 int record_row(const struct store_audit *row, struct arena *a,

@@ -2,7 +2,7 @@
 /*
  * The row of a call: who called by which program, on what, in whose tree.
  * Parent, root and user are those of the sandbox that it is about, or else of
- * the sandbox that called.
+ * the sandbox that called. And the rows of what the gateway did by itself.
  */
 #include <string.h>
 
@@ -19,19 +19,21 @@ struct kin {
 	struct store_lineage row;
 };
 
+/* Of the first of both that has one. */
 static void
-find_kin(struct call *c, struct kin *k)
+find_kin(struct gateway *g, const char *id, const char *otherwise,
+    struct kin *k)
 {
-	const char *const ids[] = { c->sandbox_id, c->caller.sandbox_id };
-	struct fault ignored = { 0 };
+	const char *const ids[] = { id, otherwise };
 
 	arena_init(&k->arena, 64 << 10);
 	memset(&k->row, 0, sizeof(k->row));
 	for (size_t i = 0; i < NELEM(ids); i++) {
+		struct fault ignored = { 0 };
+
 		if (ids[i][0] == '\0')
 			continue;
-		fault_clear(&ignored);
-		if (store_lineage_by_id(c->g->store, ids[i], &k->arena, &k->row,
+		if (store_lineage_by_id(g->store, ids[i], &k->arena, &k->row,
 			&ignored) == 0)
 			return;
 		memset(&k->row, 0, sizeof(k->row));
@@ -75,7 +77,7 @@ record_call(struct call *c, struct fault *f)
 	int rc;
 
 	program_of(c, program);
-	find_kin(c, &k);
+	find_kin(c->g, c->sandbox_id, c->caller.sandbox_id, &k);
 	row.parent = k.row.parent;
 	row.root = k.row.root;
 	if (k.row.user[0] != '\0' && strcmp(k.row.user, c->caller.text) != 0)
@@ -83,6 +85,26 @@ record_call(struct call *c, struct fault *f)
 		    k.row.user);
 	row.detail = (const char *)buf_ptr(&c->detail);
 	rc = audit_append(c->g->store, &row, f);
+	arena_release(&k.arena);
+	return rc;
+}
+
+int
+record_own(struct gateway *g, const struct audit_row *told, struct fault *f)
+{
+	struct audit_row row = *told;
+	struct kin k;
+	int rc;
+
+	find_kin(g, row.sandbox_id, "", &k);
+	row.time_ms = clock_wall_ms();
+	row.caller = "gateway";
+	row.parent = k.row.parent;
+	row.root = k.row.root;
+	if (k.row.user[0] != '\0')
+		row.detail = arena_fmt(&k.arena, "%s%suser %s", told->detail,
+		    told->detail[0] != '\0' ? "; " : "", k.row.user);
+	rc = audit_append(g->store, &row, f);
 	arena_release(&k.arena);
 	return rc;
 }

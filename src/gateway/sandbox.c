@@ -6,11 +6,11 @@
  */
 #include <string.h>
 
-#include "audit/audit.h"
 #include "gateway/await.h"
 #include "gateway/fleet.h"
 #include "gateway/kin.h"
 #include "gateway/object.h"
+#include "gateway/record.h"
 #include "gateway/sandbox.h"
 #include "gateway/settle.h"
 #include "gateway/vm.h"
@@ -123,41 +123,13 @@ move(struct gateway *g, struct store_sandbox *row, enum state_event event,
 	return 0;
 }
 
-/* One below: it goes because another goes. */
-static int
-move_below(struct gateway *g, struct store_sandbox *row, enum state_event event,
-    struct fault *f)
-{
-	static const struct cause why = {
-		.reason = "parent",
-		.detail = "its parent has stopped",
-	};
-	enum state_verdict verdict;
-	bool is_undone =
-	    row->state == STATE_RESERVED || row->state == STATE_STARTING;
-
-	return move(g, row, event, is_undone ? &why : NULL, &verdict, f);
-}
-
-int
-sandbox_move(struct gateway *g, struct store_sandbox *row,
-    enum state_event event, const struct cause *why,
-    enum state_verdict *verdict, struct fault *f)
-{
-	if (move(g, row, event, why, verdict, f) < 0)
-		return -1;
-	if (*verdict != VERDICT_MOVE || row->state == STATE_STARTING ||
-	    row->state == STATE_RUNNING || row->state == STATE_RESERVED ||
-	    row->state == STATE_REMOVED)
-		return 0;
-	return kin_cascade(g, row, event, move_below, f);
-}
-
 static const char *
 verb_of(enum state_event event, uint32_t state)
 {
 	if (event == EVENT_STOP)
 		return "sandbox.stop";
+	if (event == EVENT_DELETE)
+		return "sandbox.delete";
 	if (event == EVENT_READY)
 		return "sandbox.ready";
 	if (event == EVENT_EXIT)
@@ -186,8 +158,6 @@ record_event(struct gateway *g, const struct store_sandbox *row,
 	else if (why != NULL)
 		(void)text_fmt(detail, sizeof(detail), "%s", why->detail);
 	const struct audit_row out = {
-		.time_ms = clock_wall_ms(),
-		.caller = "gateway",
 		.verb = verb_of(event, row->state),
 		.sandbox_id = row->id,
 		.sandbox = row->name,
@@ -196,12 +166,45 @@ record_event(struct gateway *g, const struct store_sandbox *row,
 		.detail = detail,
 	};
 
-	return audit_append(g->store, &out, f);
+	return record_own(g, &out, f);
 }
 
-/* In one mark: the row and its record, or neither. */
+/* One below: it goes because another goes. */
 static int
-move_and_record(struct gateway *g, struct store_sandbox *row,
+move_below(struct gateway *g, struct store_sandbox *row, enum state_event event,
+    struct fault *f)
+{
+	const struct cause why = {
+		.reason = "parent",
+		.detail = event == EVENT_DELETE ? "its parent was deleted"
+						: "its parent has stopped",
+	};
+	const struct store_sandbox before = *row;
+	enum state_verdict verdict;
+	bool is_undone =
+	    row->state == STATE_RESERVED || row->state == STATE_STARTING;
+
+	if (move(g, row, event, is_undone ? &why : NULL, &verdict, f) < 0)
+		return -1;
+	return record_event(g, &before, event, &why, f);
+}
+
+int
+sandbox_move(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why,
+    enum state_verdict *verdict, struct fault *f)
+{
+	if (move(g, row, event, why, verdict, f) < 0)
+		return -1;
+	if (*verdict != VERDICT_MOVE || row->state == STATE_STARTING ||
+	    row->state == STATE_RUNNING || row->state == STATE_RESERVED ||
+	    row->state == STATE_REMOVED)
+		return 0;
+	return kin_cascade(g, row, event, move_below, f);
+}
+
+int
+sandbox_move_own(struct gateway *g, struct store_sandbox *row,
     enum state_event event, const struct cause *why, struct fault *f)
 {
 	struct state_cell cell = state_step((enum state)row->state, event);
@@ -210,10 +213,21 @@ move_and_record(struct gateway *g, struct store_sandbox *row,
 
 	if (cell.verdict != VERDICT_MOVE)
 		return 0;
+	if (sandbox_move(g, row, event, why, &verdict, f) < 0)
+		return -1;
+	return record_event(g, &before, event, why, f);
+}
+
+/* In one mark: the row and its record, or neither. */
+static int
+move_and_record(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why, struct fault *f)
+{
+	if (state_step((enum state)row->state, event).verdict != VERDICT_MOVE)
+		return 0;
 	if (store_mark(g->store, f) < 0)
 		return -1;
-	if (sandbox_move(g, row, event, why, &verdict, f) < 0 ||
-	    record_event(g, &before, event, why, f) < 0) {
+	if (sandbox_move_own(g, row, event, why, f) < 0) {
 		store_back(g->store);
 		return -1;
 	}

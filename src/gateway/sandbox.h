@@ -30,6 +30,11 @@ int sandbox_may_add(struct gateway *g, struct fault *f) MUST_CHECK;
 int sandbox_move(struct gateway *g, struct store_sandbox *row,
     enum state_event event, const struct cause *why,
     enum state_verdict *verdict, struct fault *f) MUST_CHECK;
+/* The same of what nobody asked for: with a row of the record by the gateway.
+ * Another verdict than MOVE has no effect. */
+int sandbox_move_own(struct gateway *g, struct store_sandbox *row,
+    enum state_event event, const struct cause *why,
+    struct fault *f) MUST_CHECK;
 /* As sandbox_move() of the row of that id for something that happened to it,
  * with a row of the record by the gateway. Faults are logged; false: it could
  * not be written. */

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/audit.h"
 #include "gateway/judge.h"
 #include "gateway/object.h"
 #include "gateway/plan.h"
+#include "gateway/record.h"
 #include "gateway/sandbox.h"
 #include "gateway/stale.h"
 #include "wire/wire.h"
@@ -76,8 +76,6 @@ record(struct stale *s, const char *why, struct fault *f)
 	bool is_parent = s->link == PROOF_PARENT;
 	char text[JUDGE_TEXT + 256];
 	const struct audit_row row = {
-		.time_ms = clock_wall_ms(),
-		.caller = "gateway",
 		.verb = "sandbox.stale",
 		.sandbox_id = s->row.id,
 		.sandbox = s->row.name,
@@ -90,7 +88,7 @@ record(struct stale *s, const char *why, struct fault *f)
 	    "policy sha256:%s, %s sha256:%s generation %llu, verdict %s",
 	    s->was.hash, proof_link_name(s->link), s->hash,
 	    (unsigned long long)s->generation, why);
-	return audit_append(s->g->store, &row, f);
+	return record_own(s->g, &row, f);
 }
 
 static bool

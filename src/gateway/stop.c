@@ -64,9 +64,12 @@ is_up(enum state s)
 static int
 stop_row(void *owner, struct store_sandbox *row, struct fault *f)
 {
+	static const struct cause why = {
+		.reason = "gateway",
+		.detail = "the gateway was stopped with its sandboxes",
+	};
 	struct gateway *g = owner;
 	struct store_sandbox fresh;
-	enum state_verdict verdict;
 	struct arena a;
 	int rc;
 
@@ -76,7 +79,7 @@ stop_row(void *owner, struct store_sandbox *row, struct fault *f)
 	rc = store_sandbox_by_id(g->store, row->id, &a, &fresh, f);
 	/* One above it may have taken it along. */
 	if (rc == 0 && is_up((enum state)fresh.state))
-		rc = sandbox_move(g, &fresh, EVENT_STOP, NULL, &verdict, f);
+		rc = sandbox_move_own(g, &fresh, EVENT_STOP, &why, f);
 	arena_release(&a);
 	return rc;
 }

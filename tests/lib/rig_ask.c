@@ -7,6 +7,7 @@
 
 enum {
 	ARENA = 8 << 20,
+	ROWS = 200, /* of the record, the last ones */
 	PATIENCE_MS = 60000,
 };
 
@@ -311,6 +312,36 @@ rig_list(struct rig *r, const char *root, struct rig_row out[RIG_ROWS])
 
 	while (list_page(r, root, cursor, sizeof(cursor), out, &n))
 		continue;
+	return n;
+}
+
+size_t
+rig_rows(struct rig *r, const struct rig_wanted *w)
+{
+	nacre_v1_ListAuditRequest ask = nacre_v1_ListAuditRequest_init_zero;
+	nacre_v1_ListAuditReply reply = nacre_v1_ListAuditReply_init_zero;
+	struct fault f = { 0 };
+	struct rig_answer a;
+	struct arena arena;
+	size_t n = 0;
+
+	arena_init(&arena, ARENA);
+	ask.limit = ROWS;
+	ask.has_filter = true;
+	ask.filter.root = text(&arena, w->root);
+	ask.filter.sandbox = text(&arena, w->id);
+	ask.filter.verb = text(&arena, w->verb);
+	rig_ask(r, &a, NACRE "ListAudit", nacre_v1_ListAuditRequest_fields,
+	    &ask);
+	if (!a.is_yes ||
+	    WIRE_DECODE(nacre_v1_ListAuditReply, &reply, buf_span(&a.bytes),
+		&arena, &f) != 0)
+		fail_msg("%s%s", a.text, f.text);
+	for (size_t i = 0; i < reply.rows_count; i++)
+		n += w->reason == NULL ||
+		    strcmp(reply.rows[i].reason, w->reason) == 0;
+	rig_answer_release(&a);
+	arena_release(&arena);
 	return n;
 }
 

@@ -66,6 +66,15 @@ void rig_ask_get(struct rig *r, struct rig_answer *a, const char *id);
 size_t rig_list(struct rig *r, const char *root, struct rig_row out[RIG_ROWS]);
 void rig_grant_of(struct rig *r, const char *root, struct rig_grant *out);
 
+/* Rows of the record; NULL: any. */
+struct rig_wanted {
+	const char *root;
+	const char *id;
+	const char *verb;
+	const char *reason;
+};
+size_t rig_rows(struct rig *r, const struct rig_wanted *w);
+
 /* A root that runs, with its guest. */
 struct rig_guest *rig_new_root(struct rig *r, const char *name);
 /* Until the guest of that sandbox has been launched. */
