@@ -121,7 +121,9 @@ struct audit_walk {
 	uint8_t before[STORE_HASH]; /* of the row before it */
 	bool began;
 	bool done;
-	bool stopped; /* the gateway, after that row */
+	bool stopped;   /* the gateway, after that row */
+	bool is_signed; /* a gateway that signs has written rows up to it */
+	uint64_t start; /* of one, whose checkpoint is to come; 0: none */
 	uint64_t checkpoints;
 	struct store_checkpoint last; /* that holds; row 0: none */
 	struct store_checkpoint next;

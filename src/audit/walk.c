@@ -120,6 +120,9 @@ check_signed(struct audit_walk *w, struct store *s, struct fault *f)
 			w->last = c;
 			w->checkpoints++;
 			w->stopped = c.kind == AUDIT_STOP;
+			w->is_signed |= c.kind != AUDIT_PRUNED;
+			if (c.kind == AUDIT_START)
+				w->start = 0;
 		}
 		if (look_further(w, s, f) < 0)
 			return -1;
@@ -146,6 +149,7 @@ begin(struct audit_walk *w, struct store *s, struct fault *f)
 		w->row = pruned.row;
 		memcpy(w->head, pruned.hash, sizeof(w->head));
 		w->stopped = false;
+		w->start = 0;
 		look_for_wanted(w);
 	}
 	w->first = pruned.row;
@@ -156,6 +160,34 @@ begin(struct audit_walk *w, struct store *s, struct fault *f)
 	if (found && (int64_t)row <= (int64_t)w->first)
 		finish(w, AUDIT_INSERTED, row);
 	return 0;
+}
+
+/* A gateway signs its start with the row of it: one without is no gateway's,
+ * but of the time before anything was signed. */
+static bool
+is_start_signed(struct audit_walk *w)
+{
+	if (w->start == 0)
+		return true;
+	finish(w, AUDIT_INSERTED, w->start);
+	return false;
+}
+
+static bool
+may_follow(struct audit_walk *w, const struct store_audit *row)
+{
+	bool is_start = strcmp(row->verb, "gateway.start") == 0;
+
+	if (!is_start_signed(w))
+		return false;
+	if (w->stopped && !is_start) {
+		finish(w, AUDIT_INSERTED, row->row);
+		return false;
+	}
+	w->stopped = false;
+	if (is_start && w->is_signed)
+		w->start = row->row;
+	return true;
 }
 
 struct steps {
@@ -186,11 +218,8 @@ check_row(void *owner, const struct store_audit *row, struct fault *f)
 		p->suspect = row->row;
 		return 0;
 	}
-	if (w->stopped && strcmp(row->verb, "gateway.start") != 0) {
-		finish(w, AUDIT_INSERTED, row->row);
+	if (!may_follow(w, row))
 		return 0;
-	}
-	w->stopped = false;
 	w->row = row->row;
 	memcpy(w->before, w->head, sizeof(w->before));
 	memcpy(w->head, hash, sizeof(w->head));
@@ -268,6 +297,8 @@ end(struct audit_walk *w, struct store *s, struct fault *f)
 {
 	if (check_signed(w, s, f) < 0 || w->done)
 		return w->done ? 0 : -1;
+	if (!is_start_signed(w))
+		return 0;
 	if (w->has_next && !is_trusted(w, &w->next))
 		finish(w, AUDIT_FORGED, w->next.row);
 	else if (w->has_next || (w->has_wanted && !w->wanted_seen))

@@ -15,7 +15,7 @@ def main(path, count, size):
     db = sqlite3.connect(path)
     row, before = db.execute("select row, hash from audit order by row desc limit 1").fetchone()
     one = "11111111-2222-4333-8444-555555555555"
-    texts = ["uid:1000", "/usr/local/bin/nacre", one, one, "gateway.start", one, "lead", "", "ok", "", "x" * size]
+    texts = ["uid:1000", "/usr/local/bin/nacre", one, one, "sandbox.exec", one, "lead", "", "ok", "", "x" * size]
 
     def rows():
         nonlocal row, before
@@ -24,8 +24,9 @@ def main(path, count, size):
             before = hashlib.sha256(fields(b"nacre.audit.1", before, row.to_bytes(8, "big"), (1).to_bytes(8, "big"),
                                            *(t.encode() for t in texts))).digest()
             yield [row, 1, *texts, before]
-            texts[4] = "sandbox.exec"
 
+    # As if the gateway had not been stopped, only a start could come next.
+    db.execute("delete from checkpoints where kind = 3 and row = ?", [row])
     db.executemany("insert into audit values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", rows())
     db.commit()
 

@@ -341,6 +341,26 @@ a_row_after_the_stop_is_found(void **state)
 	finds(AUDIT_INSERTED, 51);
 }
 
+/* Whoever cannot sign can call a row as he likes. */
+static void
+a_start_that_nobody_signed_is_found(void **state)
+{
+	(void)state;
+	/* As of an old gateway, that signed nothing. */
+	append_as("gateway.start", 1);
+	append(48);
+	finds(AUDIT_WHOLE, 0);
+	append_as("gateway.stop", 2);
+	sign(&key, AUDIT_STOP);
+	append_as("gateway.start", 3);
+	commit();
+	finds(AUDIT_INSERTED, 51);
+	append(100);
+	finds(AUDIT_INSERTED, 51);
+	sign(&key, AUDIT_ROWS);
+	finds(AUDIT_INSERTED, 51);
+}
+
 static void
 a_forged_checkpoint_is_found(void **state)
 {
@@ -556,6 +576,7 @@ main(void)
 		TEST(a_cut_tail_is_found_by_a_checkpoint),
 		TEST(a_cut_tail_is_found_by_a_hash_kept_elsewhere),
 		TEST(a_row_after_the_stop_is_found),
+		TEST(a_start_that_nobody_signed_is_found),
 		TEST(a_forged_checkpoint_is_found),
 		TEST(a_record_without_its_checkpoints_is_found),
 		TEST(a_pruned_chain_goes_on),
