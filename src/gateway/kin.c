@@ -150,7 +150,9 @@ remove_lineage(struct gateway *g, struct store_lineage *l, struct arena *a,
 		l->ended_ms = clock_wall_ms();
 	if (l->why[0] == '\0')
 		(void)text_fmt(l->why, sizeof(l->why), "deleted");
-	if (store_request_forget(g->store, l->id, f) < 0)
+	/* A root has no parent whose row would keep its request id. */
+	if (store_request_forget(g->store, l->id, f) < 0 ||
+	    (!is_child(l) && store_request_free(g->store, l->id, f) < 0))
 		return -1;
 	return store_lineage_update(g->store, l, f);
 }

@@ -303,6 +303,31 @@ a_revoke_tells_of_each_that_it_stops(void **state)
 	end(lead);
 }
 
+/* It would answer with what is gone, and start nothing, for good. */
+static void
+a_request_id_of_a_root_lives_as_long_as_it(void **state)
+{
+	const struct rig_child c = { .word = "1", .request_id = "daily" };
+	char id[2][LIMIT_ID + 1];
+	struct rig_answer a;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		for (int again = 0; again < 2; again++) {
+			rig_call_child(&r, &a, &c);
+			rig_until(&r, &a.is_done, "a root");
+			assert_string_equal(a.word, "ok");
+			rig_answer_child(&a);
+			assert_true(again == 0 || strcmp(a.id, id[i]) == 0);
+			memcpy(id[i], a.id, sizeof(id[i]));
+			rig_answer_release(&a);
+			run(id[i]);
+		}
+		end(id[i]);
+	}
+	assert_string_not_equal(id[0], id[1]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -315,6 +340,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(who_waits_does_not_start_under_the_next_grant),
 		cmocka_unit_test(what_the_gateway_does_is_found_by_the_root),
 		cmocka_unit_test(a_revoke_tells_of_each_that_it_stops),
+		cmocka_unit_test(a_request_id_of_a_root_lives_as_long_as_it),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));
