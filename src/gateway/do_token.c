@@ -90,6 +90,27 @@ take_name(const char *name, struct store_token *row, struct fault *f)
 	return text_copy(row->name, sizeof(row->name), span_str(name)) ? 0 : -1;
 }
 
+/* How many are left; one that opens nothing any more holds no place and no
+ * name. */
+static int
+drop_expired(struct call *c, int64_t now_ms, size_t *left, struct fault *f)
+{
+	struct store_token *all;
+	size_t n;
+
+	if (store_token_list(c->g->store, &c->arena, &all, &n, f) < 0)
+		return -1;
+	*left = n;
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].expires_ms == 0 || all[i].expires_ms > now_ms)
+			continue;
+		if (store_token_remove(c->g->store, all[i].id, f) < 0)
+			return -1;
+		--*left;
+	}
+	return 0;
+}
+
 int
 do_token_create(struct call *c, struct fault *f)
 {
@@ -97,7 +118,6 @@ do_token_create(struct call *c, struct fault *f)
 	nacre_v1_CreateTokenReply r = nacre_v1_CreateTokenReply_init_zero;
 	struct store_token row = { .created_ms = clock_wall_ms() };
 	struct grant_wish wish = { 0 };
-	struct store_token *all;
 	char secret[BEARER_SECRET];
 	size_t n;
 	int rc;
@@ -109,7 +129,7 @@ do_token_create(struct call *c, struct fault *f)
 	    (is_given(ask->expires) &&
 		grant_wish_expires(&wish, span_str(ask->expires),
 		    row.created_ms, f) < 0) ||
-	    store_token_list(c->g->store, &c->arena, &all, &n, f) < 0)
+	    drop_expired(c, row.created_ms, &n, f) < 0)
 		return -1;
 	row.expires_ms = wish.expires_ms;
 	if (n >= STORE_TOKENS) {

@@ -4,6 +4,8 @@
 #include "../lib/rig_ask.h"
 #include "../lib/rig_program.h"
 #include "../lib/unit.h"
+#include "proto/nacre_v1.pb.h"
+#include "store/store.h"
 
 enum {
 	HOUR_MS = 3600000,
@@ -189,6 +191,35 @@ a_deadline_runs_before_anybody_asks(void **state)
 	is_expired(root);
 }
 
+static void
+new_token(const char *want)
+{
+	nacre_v1_CreateTokenRequest ask = nacre_v1_CreateTokenRequest_init_zero;
+	char name[] = "ci";
+	char expires[] = "60s";
+	static unsigned n;
+	struct rig_answer a;
+
+	ask.name = n++ == 0 ? name : NULL;
+	ask.expires = expires;
+	rig_ask(&r, &a, "/nacre.v1.Nacre/CreateToken",
+	    nacre_v1_CreateTokenRequest_fields, &ask);
+	assert_memory_equal(a.word, want, strlen(want));
+	rig_answer_release(&a);
+}
+
+static void
+expired_tokens_make_room(void **state)
+{
+	(void)state;
+	for (int i = 0; i < STORE_TOKENS; i++)
+		new_token("ok");
+	new_token("LIMIT_REACHED");
+	rig_pass(&r, 60000, 0);
+	for (int i = 0; i < STORE_TOKENS; i++)
+		new_token("ok");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -202,6 +233,7 @@ main(int argc, char **argv)
 		    a_guest_comes_back_whatever_the_clock_is_set_to),
 		cmocka_unit_test(a_life_that_is_over_stays_over),
 		cmocka_unit_test(a_deadline_runs_before_anybody_asks),
+		cmocka_unit_test(expired_tokens_make_room),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));
