@@ -221,13 +221,6 @@ add(void *owner, uint64_t place, const struct store_grant *row, struct fault *f)
 	return 0;
 }
 
-static bool
-may_see(struct call *c, const struct tree *t)
-{
-	return (c->caller.who & CALL_ADMIN) ||
-	    span_is(t->t.user, c->caller.text);
-}
-
 static int
 tell_all(struct call *c, const struct places *p, size_t n,
     nacre_v1_ListGrantsReply *r, struct fault *f)
@@ -237,30 +230,25 @@ tell_all(struct call *c, const struct places *p, size_t n,
 
 		if (t == NULL)
 			return fault_set(f, FAULT_LIMIT, "the page is too big");
-		if (tree_read(c->g, p->root[i], &c->arena, t, f) < 0) {
-			if (f->code != FAULT_NOT_FOUND)
-				return -1;
-			fault_clear(f); /* its root is deleted */
-			continue;
-		}
-		if (may_see(c, t))
-			grants_tell(t, &c->arena,
-			    &r->grants[r->grants_count++]);
+		if (tree_read(c->g, p->root[i], &c->arena, t, f) < 0)
+			return -1;
+		grants_tell(t, &c->arena, &r->grants[r->grants_count++]);
 	}
 	return 0;
 }
 
 static int
-check_page(const nacre_v1_ListGrantsRequest *m, uint64_t *after,
-    uint32_t *limit, struct fault *f)
+check_page(const struct call *c, struct store_grant_page *page, struct fault *f)
 {
-	*after = 0;
-	*limit = m->limit == 0 ? LIST_DEFAULT : m->limit;
-	if (*limit > LIST_MOST)
-		*limit = LIST_MOST;
+	const nacre_v1_ListGrantsRequest *m = c->ask;
+
+	page->user = c->caller.who & CALL_ADMIN ? "" : c->caller.text;
+	page->limit = m->limit == 0 ? LIST_DEFAULT : m->limit;
+	if (page->limit > LIST_MOST)
+		page->limit = LIST_MOST;
 	if (m->cursor == NULL || *m->cursor == '\0')
 		return 0;
-	if (num_parse(span_str(m->cursor), INT64_MAX, after))
+	if (num_parse(span_str(m->cursor), INT64_MAX, &page->after))
 		return 0;
 	return fault_field(f, "cursor", "cursor is none of ours");
 }
@@ -271,7 +259,7 @@ do_grant_list(struct call *c, struct fault *f)
 	nacre_v1_ListGrantsReply r = nacre_v1_ListGrantsReply_init_zero;
 	struct grant_refusal refusal;
 	struct places p = { .a = &c->arena };
-	uint64_t after;
+	struct store_grant_page page = { 0 };
 	uint32_t limit;
 
 	if (c->caller.who & CALL_SANDBOX) {
@@ -281,14 +269,15 @@ do_grant_list(struct call *c, struct fault *f)
 		(void)grant_hint(&refusal, "get_grant shows your own");
 		return refuse(c, &refusal, f);
 	}
-	if (check_page(c->ask, &after, &limit, f) < 0)
+	if (check_page(c, &page, f) < 0)
 		return -1;
+	limit = page.limit++; /* one more tells whether there are more */
 	p.root = arena_get(&c->arena, (limit + 1) * sizeof(*p.root));
 	p.place = arena_get(&c->arena, (limit + 1) * sizeof(*p.place));
 	r.grants = arena_get(&c->arena, limit * sizeof(*r.grants));
 	if (p.root == NULL || p.place == NULL || r.grants == NULL)
 		return fault_set(f, FAULT_LIMIT, "the page is too big");
-	if (store_grant_list(c->g->store, after, limit + 1, add, &p, f) < 0 ||
+	if (store_grant_list(c->g->store, &page, add, &p, f) < 0 ||
 	    tell_all(c, &p, p.n > limit ? limit : p.n, &r, f) < 0)
 		return -1;
 	if (p.n > limit)

@@ -107,18 +107,17 @@ arm(void *owner, uint64_t place, const struct store_grant *row, struct fault *f)
 	arena_init(&a, GATEWAY_TREE);
 	rc = tree_read(owner, row->root, &a, &t, f);
 	arena_release(&a);
-	if (rc == 0 || f->code != FAULT_NOT_FOUND)
-		return rc;
-	fault_clear(f); /* its root is gone */
-	return 0;
+	return rc;
 }
 
 int
 lapse_open(struct gateway *g, struct fault *f)
 {
+	const struct store_grant_page all = { .user = "" };
+
 	g->lapse.fire = on_look;
 	loop_timer_set(g->loop, &g->lapse, 0);
-	return store_grant_list(g->store, 0, 0, arm, g, f);
+	return store_grant_list(g->store, &all, arm, g, f);
 }
 
 void

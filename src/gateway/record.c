@@ -14,6 +14,7 @@ enum {
 	AGAIN_MS = 10000, /* after a commit that failed */
 	HOUR_MS = 3600 * 1000,
 	DAY_MS = 24 * HOUR_MS,
+	FORGET = 500, /* rows of lineage, with each slice of the record */
 };
 
 struct record {
@@ -103,7 +104,8 @@ end_pass(struct record *r)
 		log_warn(&f, "cannot record what was pruned");
 }
 
-/* Both the rows and the point from which the chain goes on, or none. */
+/* Both the rows and the point from which the chain goes on, or none. Nobody
+ * asks for the lineage of what the record does not tell of any more. */
 static int
 slice(struct record *r, uint64_t *row, struct fault *f)
 {
@@ -116,7 +118,8 @@ slice(struct record *r, uint64_t *row, struct fault *f)
 
 	if (store_mark(g->store, f) < 0)
 		return -1;
-	if (audit_prune(g->store, &g->audit_key, &bounds, row, f) < 0) {
+	if (audit_prune(g->store, &g->audit_key, &bounds, row, f) < 0 ||
+	    (*row != 0 && store_lineage_forget(g->store, FORGET, f) < 0)) {
 		store_back(g->store);
 		return -1;
 	}

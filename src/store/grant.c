@@ -91,7 +91,7 @@ store_grant_newest(struct store *s, const char *root, struct arena *a,
 }
 
 int
-store_grant_list(struct store *s, uint64_t after, uint32_t limit,
+store_grant_list(struct store *s, const struct store_grant_page *page,
     int (*each)(void *owner, uint64_t place, const struct store_grant *row,
 	struct fault *f),
     void *owner, struct fault *f)
@@ -100,8 +100,9 @@ store_grant_list(struct store *s, uint64_t after, uint32_t limit,
 	struct store_grant row;
 	int got;
 
-	store_bind_int(q, 1, (int64_t)after);
-	store_bind_int(q, 2, limit == 0 ? -1 : (int64_t)limit);
+	store_bind_int(q, 1, (int64_t)page->after);
+	store_bind_int(q, 2, page->limit == 0 ? -1 : (int64_t)page->limit);
+	store_bind_text(q, 3, page->user);
 	while ((got = store_step(s, q, "list grants", f)) > 0) {
 		read_row(q, &row);
 		if (each(owner, (uint64_t)sqlite3_column_int64(q, 13), &row,

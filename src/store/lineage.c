@@ -210,3 +210,14 @@ store_lineage_states(struct store *s, uint32_t state, store_lineage_each each,
 	store_bind_int(q, 1, state);
 	return list(s, q, each, owner, f);
 }
+
+int
+store_lineage_forget(struct store *s, uint32_t limit, struct fault *f)
+{
+	sqlite3_stmt *q = store_use(s, STORE_LINEAGE_FORGET);
+
+	if (store_begin(s, f) < 0)
+		return -1;
+	store_bind_int(q, 1, limit);
+	return store_done(s, q, "forget lineage", f);
+}

@@ -11,7 +11,7 @@
 #include "store/inner.h"
 
 enum {
-	STORE_VERSION = 5,
+	STORE_VERSION = 6,
 };
 
 static const char schema[] =
@@ -99,8 +99,23 @@ static const char schema_5[] =
     "CREATE TRIGGER lineage_removed AFTER DELETE ON sandboxes BEGIN"
     " UPDATE lineage SET removed = 1 WHERE id = old.id; END;";
 
+/* Lineage is kept as long as the record tells of it: `removed` is when. A root
+ * takes its grants along. */
+static const char schema_6[] =
+    "UPDATE lineage SET removed = max(ended_ms, created_ms, 1)"
+    " WHERE removed = 1;"
+    "DROP TRIGGER lineage_removed;"
+    "CREATE TRIGGER lineage_removed AFTER DELETE ON sandboxes BEGIN"
+    " UPDATE lineage SET removed = max(old.deleted_ms, 1)"
+    " WHERE id = old.id; END;"
+    "CREATE TRIGGER lineage_forgotten AFTER DELETE ON lineage"
+    " WHEN old.parent = '' BEGIN"
+    " DELETE FROM grants WHERE root = old.id; END;"
+    "CREATE INDEX lineage_gone ON lineage (removed) WHERE removed > 0;"
+    "CREATE INDEX lineage_roots ON lineage (name, seq) WHERE parent = '';";
+
 static const char *const schemas[STORE_VERSION] = { schema, schema_2, schema_3,
-	schema_4, schema_5 };
+	schema_4, schema_5, schema_6 };
 
 int
 store_fault(struct store *s, const char *doing, struct fault *f)
@@ -169,7 +184,7 @@ set_up(struct store *s, struct fault *f)
 		if (run(s, schemas[i], f) < 0)
 			return -1;
 	}
-	return run(s, "PRAGMA user_version = 5; COMMIT", f);
+	return run(s, "PRAGMA user_version = 6; COMMIT", f);
 }
 
 static int

@@ -113,7 +113,8 @@ int store_sandbox_uses(struct store *s, const char *image_digest, bool *used,
 
 /*
  * Lineage: one row a sandbox, in the order of creation, so parents stand
- * before their children. It stays when the sandbox is deleted.
+ * before their children. It stays when the sandbox is deleted, as long as the
+ * record tells of it.
  */
 struct store_lineage {
 	char id[LIMIT_ID + 1];
@@ -171,6 +172,10 @@ int store_lineage_there(struct store *s, const char *root,
 /* All in that state, of all trees. */
 int store_lineage_states(struct store *s, uint32_t state,
     store_lineage_each each, void *owner, struct fault *f) MUST_CHECK;
+/* Of what was deleted before the record's oldest row, so many go, but none
+ * that a request id is answered with; a root's grants go along. */
+int store_lineage_forget(struct store *s, uint32_t limit,
+    struct fault *f) MUST_CHECK;
 
 /* Grants. The newest of a root is the one that counts. */
 struct store_grant {
@@ -193,9 +198,14 @@ int store_grant_update(struct store *s, const struct store_grant *row,
 /* NOT_FOUND when that root never had one. */
 int store_grant_newest(struct store *s, const char *root, struct arena *a,
     struct store_grant *row, struct fault *f) MUST_CHECK;
-/* The newest of each root, oldest first, after place `after` (0: from the
- * first); each is told the place of its row. */
-int store_grant_list(struct store *s, uint64_t after, uint32_t limit,
+/* The newest of each root that is there, oldest first; each is told the place
+ * of its row. */
+struct store_grant_page {
+	uint64_t after;   /* a place; 0: from the first */
+	uint32_t limit;   /* 0: all */
+	const char *user; /* whose trees; empty: everybody's */
+};
+int store_grant_list(struct store *s, const struct store_grant_page *page,
     int (*each)(void *owner, uint64_t place, const struct store_grant *row,
 	struct fault *f),
     void *owner, struct fault *f) MUST_CHECK;

@@ -420,7 +420,10 @@ a_tree_knows_who_of_it_is_there(void **state)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
 			     "DROP TRIGGER lineage_removed;"
+			     "DROP TRIGGER lineage_forgotten;"
 			     "DROP INDEX lineage_there;"
+			     "DROP INDEX lineage_gone;"
+			     "DROP INDEX lineage_roots;"
 			     "ALTER TABLE lineage DROP COLUMN removed;"
 			     "PRAGMA user_version = 4",
 			     NULL, NULL, NULL),
@@ -532,11 +535,17 @@ the_newest_grant_counts(void **state)
 {
 	struct store *s = open_store();
 	struct store_grant g = { .id = "g1", .root = "r", .max = { 1, 2, 3 } };
+	struct store_lineage l = lineage_of("r", "", "r");
+	const struct store_grant_page all = { .user = "" };
+	const struct store_grant_page own = { .user = "uid:7" };
+	const struct store_grant_page others = { .user = "uid:8" };
 	struct store_grant got;
 	struct buf b;
 
 	(void)state;
 	buf_init(&b, 256);
+	(void)text_copy(l.user, sizeof(l.user), SPAN_LIT("uid:7"));
+	assert_int_equal(store_lineage_insert(s, &l, &fault), 0);
 	g.programs = SPAN_LIT("p");
 	assert_int_equal(store_grant_newest(s, "r", &arena, &got, &fault), -1);
 	assert_int_equal(fault.code, FAULT_NOT_FOUND);
@@ -551,9 +560,92 @@ the_newest_grant_counts(void **state)
 	assert_int_equal(got.used_total, 9);
 	assert_int_equal(got.max[2], 3);
 	assert_true(span_is(got.programs, "p"));
-	assert_int_equal(store_grant_list(s, 0, 0, note_grant, &b, &fault), 0);
+	assert_int_equal(store_grant_list(s, &all, note_grant, &b, &fault), 0);
 	assert_true(span_is(buf_span(&b), "g2 "));
+	/* No page is spent on those of others, nor on roots that are gone. */
+	(void)text_copy(g.id, sizeof(g.id), SPAN_LIT("g3"));
+	(void)text_copy(g.root, sizeof(g.root), SPAN_LIT("gone"));
+	assert_int_equal(store_grant_insert(s, &g, &fault), 0);
+	assert_int_equal(store_grant_list(s, &own, note_grant, &b, &fault), 0);
+	assert_int_equal(store_grant_list(s, &others, note_grant, &b, &fault),
+	    0);
+	assert_true(span_is(buf_span(&b), "g2 g2 "));
 	buf_release(&b);
+	store_close(s);
+}
+
+static void
+record_at(struct store *s, uint64_t number, int64_t time_ms)
+{
+	const struct store_audit row = { .row = number,
+		.time_ms = time_ms,
+		.caller = "",
+		.program = "",
+		.parent = "",
+		.root = "",
+		.verb = "",
+		.sandbox_id = "",
+		.sandbox = "",
+		.request_id = "",
+		.verdict = "",
+		.reason = "",
+		.detail = "" };
+
+	assert_int_equal(store_audit_append(s, &row, &fault), 0);
+}
+
+static void
+expect_lineage(struct store *s, const char *id, bool is_kept)
+{
+	struct store_lineage got;
+
+	assert_int_equal(store_lineage_by_id(s, id, &arena, &got, &fault),
+	    is_kept ? 0 : -1);
+	fault_clear(&fault);
+}
+
+static void
+lineage_goes_with_the_record_that_tells_of_it(void **state)
+{
+	static const char *const names[] = { "old", "asked", "new", "here" };
+	const struct store_request asked = { .parent = "id-here",
+		.caller = "uid:7",
+		.request_id = "r",
+		.child = "id-asked" };
+	struct store_grant g = { .id = "g", .root = "id-old" };
+	struct store *s = open_store();
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(names); i++) {
+		struct store_sandbox row = row_of(names[i], (int64_t)i);
+		struct store_lineage l = lineage_of(row.id, "", row.id);
+
+		row.deleted_ms = 100 * (int64_t)i + 100;
+		assert_int_equal(store_sandbox_insert(s, &row, &fault), 0);
+		assert_int_equal(store_lineage_insert(s, &l, &fault), 0);
+		if (i < 3)
+			assert_int_equal(
+			    store_sandbox_remove(s, row.id, &fault), 0);
+	}
+	assert_int_equal(store_grant_insert(s, &g, &fault), 0);
+	assert_int_equal(store_request_put(s, &asked, &fault), 0);
+	record_at(s, 1, 50);
+	record_at(s, 2, 250);
+	assert_int_equal(store_lineage_forget(s, 10, &fault), 0);
+	expect_lineage(s, "id-old", true);
+	assert_int_equal(store_audit_prune(s, 0, 1, &fault), 0);
+	assert_int_equal(store_lineage_forget(s, 10, &fault), 0);
+	expect_lineage(s, "id-old", false);
+	assert_int_equal(store_grant_newest(s, "id-old", &arena, &g, &fault),
+	    -1);
+	fault_clear(&fault);
+	expect_lineage(s, "id-new", true);
+	expect_lineage(s, "id-here", true);
+	/* It is the answer to a create that may be sent again. */
+	expect_lineage(s, "id-asked", true);
+	assert_int_equal(store_request_forget(s, "id-here", &fault), 0);
+	assert_int_equal(store_lineage_forget(s, 10, &fault), 0);
+	expect_lineage(s, "id-asked", false);
 	store_close(s);
 }
 
@@ -655,6 +747,9 @@ main(void)
 		    a_deleted_root_is_found_by_its_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    an_older_store_is_brought_to_this_form, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    lineage_goes_with_the_record_that_tells_of_it, set_up,
+		    tear_down),
 		cmocka_unit_test_setup_teardown(the_newest_grant_counts, set_up,
 		    tear_down),
 		cmocka_unit_test_setup_teardown(
