@@ -205,6 +205,18 @@ put_plan(struct call *c, struct store_sandbox *row, const struct policy *p,
 	return rc;
 }
 
+/* Lineage tells of the same policy as the sandbox. */
+static int
+put_hash(struct call *c, const char *id, const char *hash, struct fault *f)
+{
+	struct store_lineage l;
+
+	if (store_lineage_by_id(c->g->store, id, &c->arena, &l, f) < 0)
+		return -1;
+	(void)text_copy(l.policy_hash, sizeof(l.policy_hash), span_str(hash));
+	return store_lineage_update(c->g->store, &l, f);
+}
+
 /* Those below are judged anew by what it allows now; so is it, when another
  * policy than the one in force waits above it. */
 static int
@@ -225,6 +237,7 @@ put_policy(struct call *c, struct store_sandbox *row, const char *hash,
 	if (boundary_mark(&w->above, true, p))
 		stale_begin(c->g);
 	if (put_plan(c, row, &w->policy, f) < 0 ||
+	    put_hash(c, row->id, hash, f) < 0 ||
 	    object_mark(row, p, &c->arena, f) < 0)
 		return -1;
 	return store_sandbox_update(c->g->store, row, f);

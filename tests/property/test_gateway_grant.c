@@ -1,15 +1,22 @@
 /* rooms: gateway */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a grant's end and change do to those that run and that wait. */
+/*
+ * What a grant's end and change do to those that run and that wait, and what
+ * is told of a tree afterwards.
+ */
 #include "../lib/rig_ask.h"
 #include "../lib/rig_program.h"
 #include "../lib/unit.h"
+#include "proto/nacre_v1.pb.h"
+#include "proto/openshell_v1.pb.h"
+#include "wire/wire.h"
 
 enum {
 	TREE_STARTS = 4, /* at once in a tree */
 	BURST = 18,      /* calls of a sandbox at once */
 	LIFE_S = 60,     /* of a grant */
 	PATIENCE_MS = 60000,
+	HEX = 65, /* a policy's hash */
 };
 
 static struct rig r;
@@ -328,6 +335,67 @@ a_request_id_of_a_root_lives_as_long_as_it(void **state)
 	assert_string_not_equal(id[0], id[1]);
 }
 
+static void
+policy_hash_of(const char *id, char out[HEX])
+{
+	nacre_v1_ChildReply reply = nacre_v1_ChildReply_init_zero;
+	struct fault f = { 0 };
+	struct rig_answer a;
+	struct arena arena;
+
+	arena_init(&arena, 1 << 20);
+	rig_ask_get(&r, &a, id);
+	assert_int_equal(WIRE_DECODE(nacre_v1_ChildReply, &reply,
+			     buf_span(&a.bytes), &arena, &f),
+	    0);
+	(void)text_copy(out, HEX, span_str(reply.sandbox.policy_hash));
+	rig_answer_release(&a);
+	arena_release(&arena);
+}
+
+static void
+a_written_policy_is_the_one_that_is_told_of(void **state)
+{
+	openshell_v1_UpdateConfigRequest ask =
+	    openshell_v1_UpdateConfigRequest_init_zero;
+	openshell_v1_UpdateConfigResponse reply =
+	    openshell_v1_UpdateConfigResponse_init_zero;
+	char name[] = "written";
+	char folder[] = "/bin";
+	char *folders[] = { folder };
+	char id[LIMIT_ID + 1];
+	char hash[2][HEX];
+	struct fault f = { 0 };
+	struct rig_answer a;
+	struct arena arena;
+
+	(void)state;
+	memcpy(id, rig_new_root(&r, name)->sandbox, sizeof(id));
+	policy_hash_of(id, hash[0]);
+	rig_call_stop(&r, &a, id);
+	must(&a, "a stop");
+	ask.name = name;
+	ask.has_policy = true;
+	ask.policy.version = 1;
+	ask.policy.has_filesystem = true;
+	ask.policy.filesystem.read_only = folders;
+	ask.policy.filesystem.read_only_count = 1;
+	rig_ask(&r, &a, "/openshell.v1.OpenShell/UpdateConfig",
+	    openshell_v1_UpdateConfigRequest_fields, &ask);
+	if (!a.is_yes)
+		fail_msg("%s %s", a.word, a.text);
+	arena_init(&arena, 1 << 20);
+	assert_int_equal(WIRE_DECODE(openshell_v1_UpdateConfigResponse, &reply,
+			     buf_span(&a.bytes), &arena, &f),
+	    0);
+	policy_hash_of(id, hash[1]);
+	assert_string_equal(hash[1], reply.policy_hash);
+	assert_string_not_equal(hash[0], hash[1]);
+	rig_answer_release(&a);
+	arena_release(&arena);
+	end(id);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -341,6 +409,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(what_the_gateway_does_is_found_by_the_root),
 		cmocka_unit_test(a_revoke_tells_of_each_that_it_stops),
 		cmocka_unit_test(a_request_id_of_a_root_lives_as_long_as_it),
+		cmocka_unit_test(a_written_policy_is_the_one_that_is_told_of),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));
