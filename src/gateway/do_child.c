@@ -320,7 +320,7 @@ do_child(struct call *c, struct fault *f)
 	slot.name = k->ask.name;
 	if (grant_may_reserve(&k->parent.ask, &place, &slot, &charge, &r) < 0)
 		return refuse(c, &r, f);
-	if (sandbox_may_add(c->g, f) < 0 || check_memory(c, k, f) < 0 ||
+	if (sandbox_may_add(c, f) < 0 || check_memory(c, k, f) < 0 ||
 	    insert(c, k, &charge, f) < 0)
 		return -1;
 	if (line_join(c->g, k->row.id, slot.tree, false, &r) < 0)

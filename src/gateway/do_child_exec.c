@@ -128,7 +128,7 @@ do_child_exec(struct call *c, struct fault *f)
 		call_note(c, "; started first");
 	}
 	if (sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f) < 0)
-		return -1;
+		return refuse_in_state(c, row.state, f);
 	return verdict == VERDICT_MOVE ? line_begin(c->g, &row, f) : 0;
 }
 

@@ -14,7 +14,7 @@
 #include "gateway/object.h"
 #include "gateway/open.h"
 #include "gateway/plan.h"
-#include "gateway/refusal.h"
+#include "gateway/refuse.h"
 #include "gateway/sandbox.h"
 #include "gateway/stale.h"
 #include "proto/openshell_v1.pb.h"
@@ -109,21 +109,22 @@ check_change(struct call *c, const struct write *w,
 	if (is_down(row) || same_boundary(&w->policy, &w->old))
 		return 0;
 	c->hint = "stop it, write the policy, start it";
-	if (refusal_of(c) != NULL)
-		refusal_of(c)->state = arena_str(&c->arena,
-		    span_str(state_name((enum state)row->state)));
-	return fault_set(f, FAULT_NOT_READY,
+	fault_set(f, FAULT_NOT_READY,
 	    "the files of '%s' cannot be changed while it is %s", row->name,
 	    state_name((enum state)row->state));
+	return refuse_in_state(c, row->state, f);
 }
 
 static int
-check_row(const openshell_v1_UpdateConfigRequest *ask,
-    const struct store_sandbox *row, struct fault *f)
+check_row(struct call *c, const struct store_sandbox *row, struct fault *f)
 {
-	if (row->state == STATE_DELETING)
-		return fault_set(f, FAULT_NOT_READY,
-		    "sandbox '%s' is being deleted", row->name);
+	const openshell_v1_UpdateConfigRequest *ask = c->ask;
+
+	if (row->state == STATE_DELETING) {
+		fault_set(f, FAULT_NOT_READY, "sandbox '%s' is being deleted",
+		    row->name);
+		return refuse_in_state(c, row->state, f);
+	}
 	if (ask->expected_resource_version != 0 &&
 	    ask->expected_resource_version != row->version)
 		return fault_set(f, FAULT_CONFLICT,
@@ -148,8 +149,7 @@ config_turn(struct call *c, struct fault *f)
 	nacre_store_v1_Plan plan;
 	struct store_sandbox row;
 
-	if (open_name(c, ask->name, &row, f) < 0 ||
-	    check_row(ask, &row, f) < 0 ||
+	if (open_name(c, ask->name, &row, f) < 0 || check_row(c, &row, f) < 0 ||
 	    sandbox_plan(&row, &c->arena, &plan, f) < 0 ||
 	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &w->old, f) <
 		0 ||
@@ -254,7 +254,7 @@ do_config(struct call *c, struct fault *f)
 	struct store_sandbox row;
 	struct object_policy p;
 
-	if (open_id(c, w->id, &row, f) < 0 || check_row(c->ask, &row, f) < 0 ||
+	if (open_id(c, w->id, &row, f) < 0 || check_row(c, &row, f) < 0 ||
 	    object_policy(&row, &c->arena, &p, f) < 0)
 		return -1;
 	if (row.version != w->version)

@@ -17,6 +17,7 @@
 #include "gateway/object.h"
 #include "gateway/plan.h"
 #include "gateway/programs.h"
+#include "gateway/refusal.h"
 #include "gateway/refuse.h"
 #include "gateway/sandbox.h"
 #include "wire/wire.h"
@@ -185,11 +186,14 @@ check_room(struct call *c, const struct store_sandbox *row, struct fault *f)
 		c->hint = "stop a sandbox, or ask for less memory";
 		return -1;
 	}
-	if (sandbox_may_add(c->g, f) < 0)
+	if (sandbox_may_add(c, f) < 0)
 		return -1;
 	if (store_sandbox_by_name(c->g->store, row->name, &c->arena, &there,
 		f) == 0) {
 		c->hint = "choose another name, or delete that one first";
+		if (refusal_of(c) != NULL)
+			refusal_of(c)->name =
+			    arena_str(&c->arena, span_str(row->name));
 		return fault_set(f, FAULT_EXISTS, "sandbox '%s' already exists",
 		    row->name);
 	}
@@ -302,6 +306,9 @@ read_grant(struct call *c, struct create *k, struct fault *f)
 		return 0;
 	if (!c->caller.may_grant) {
 		c->hint = "use a token made with --scope grant:write";
+		if (refusal_of(c) != NULL)
+			refusal_of(c)->why =
+			    arena_str(&c->arena, SPAN_LIT("scope"));
 		return fault_set(f, FAULT_REFUSED,
 		    "this token lacks the scope grant:write");
 	}

@@ -184,7 +184,9 @@ move(struct call *c, const char *which, enum state_event event, struct fault *f)
 		return refuse(c, &r, f);
 	if (which_row(c, w, &row, f) < 0)
 		return -1;
-	return sandbox_move(c->g, &row, event, NULL, &verdict, f);
+	if (sandbox_move(c->g, &row, event, NULL, &verdict, f) < 0)
+		return refuse_in_state(c, row.state, f);
+	return 0;
 }
 
 int

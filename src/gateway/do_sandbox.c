@@ -9,6 +9,7 @@
 #include "gateway/obituary.h"
 #include "gateway/object.h"
 #include "gateway/open.h"
+#include "gateway/refuse.h"
 #include "gateway/restart.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
@@ -114,9 +115,10 @@ do_stop(struct call *c, struct fault *f)
 	struct store_sandbox row;
 
 	if (check_workspace(ask->workspace, f) < 0 ||
-	    open_name(c, ask->name, &row, f) < 0 ||
-	    sandbox_move(c->g, &row, EVENT_STOP, NULL, &verdict, f) < 0)
+	    open_name(c, ask->name, &row, f) < 0)
 		return -1;
+	if (sandbox_move(c->g, &row, EVENT_STOP, NULL, &verdict, f) < 0)
+		return refuse_in_state(c, row.state, f);
 	return reply_row(c, &row, f);
 }
 
@@ -173,7 +175,7 @@ do_start(struct call *c, struct fault *f)
 	    restart_take(c, row.id, f) < 0)
 		return -1;
 	if (sandbox_move(c->g, &row, EVENT_START, NULL, &verdict, f) < 0)
-		return -1;
+		return refuse_in_state(c, row.state, f);
 	if (verdict == VERDICT_MOVE) {
 		if (restart_mark(c, &s->judged, &row, f) < 0 ||
 		    store_sandbox_update(c->g->store, &row, f) < 0 ||

@@ -5,6 +5,8 @@
 
 #include "gateway/bearer.h"
 #include "gateway/do.h"
+#include "gateway/refusal.h"
+#include "gateway/refuse.h"
 #include "proto/nacre_v1.pb.h"
 
 static bool
@@ -90,6 +92,16 @@ take_name(const char *name, struct store_token *row, struct fault *f)
 	return text_copy(row->name, sizeof(row->name), span_str(name)) ? 0 : -1;
 }
 
+static int
+refuse_name(struct call *c, const char *name, struct fault *f)
+{
+	if (f->code != FAULT_EXISTS)
+		return -1;
+	if (refusal_of(c) != NULL)
+		refusal_of(c)->name = text(c, name);
+	return fault_prefix(f, "token '%s'", name);
+}
+
 /* How many are left; one that opens nothing any more holds no place and no
  * name. */
 static int
@@ -134,17 +146,14 @@ do_token_create(struct call *c, struct fault *f)
 	row.expires_ms = wish.expires_ms;
 	if (n >= STORE_TOKENS) {
 		c->hint = "revoke one with 'nacre token revoke'";
-		return fault_set(f, FAULT_LIMIT, "there are %d tokens",
-		    STORE_TOKENS);
+		return refuse_full(c, "tokens", n, STORE_TOKENS, f);
 	}
 	bearer_make(secret, row.digest);
 	r.has_token = true;
 	r.secret = text(c, secret);
 	secret_wipe(secret, sizeof(secret));
 	if (store_token_insert(c->g->store, &row, f) < 0)
-		return f->code == FAULT_EXISTS
-		    ? fault_prefix(f, "token '%s'", row.name)
-		    : -1;
+		return refuse_name(c, row.name, f);
 	call_note(c, "%s: %s", row.name, row.scopes);
 	rc = describe(c, &row, &r.token, f);
 	return rc < 0 ? -1 : CALL_REPLY(c, nacre_v1_CreateTokenReply, &r, f);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gateway/open.h"
+#include "gateway/refuse.h"
 #include "gateway/vm.h"
 #include "gateway/which.h"
 
@@ -106,6 +107,7 @@ open_running(struct call *c, const struct store_sandbox *row, struct vm **vm,
 	else
 		c->hint = arena_fmt(&c->arena,
 		    "start it with 'nacre sandbox start %s'", row->name);
-	return fault_set(f, FAULT_NOT_READY, "sandbox is not ready: '%s' is %s",
+	fault_set(f, FAULT_NOT_READY, "sandbox is not ready: '%s' is %s",
 	    row->name, state_name((enum state)row->state));
+	return refuse_in_state(c, row->state, f);
 }

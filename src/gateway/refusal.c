@@ -21,6 +21,23 @@ refusal_of(struct call *c)
 	return c->refusal;
 }
 
+enum {
+	BUSY_MS = 1000, /* to come again, where nobody knows better */
+};
+
+/* What is known of every refusal of a code. */
+static nacre_v1_Refusal
+more_of(const struct call *c)
+{
+	nacre_v1_Refusal r = nacre_v1_Refusal_init_zero;
+
+	if (c->refusal != NULL)
+		r = *c->refusal;
+	if (c->fault.code == FAULT_BUSY && r.retry_after_ms == 0)
+		r.retry_after_ms = BUSY_MS;
+	return r;
+}
+
 static const char *
 hint_of(const struct call *c)
 {
@@ -48,11 +65,9 @@ drop_parts(nacre_v1_Counterexample *x)
 struct span
 refusal_encode(struct call *c, struct buf *b)
 {
-	nacre_v1_Refusal r = nacre_v1_Refusal_init_zero;
+	nacre_v1_Refusal r = more_of(c);
 	struct fault ignored = { 0 };
 
-	if (c->refusal != NULL)
-		r = *c->refusal;
 	r.code = arena_str(&c->arena, span_str(fault_reason(c->fault.code)));
 	r.message = arena_str(&c->arena, span_str(c->fault.text));
 	r.hint = arena_str(&c->arena, span_str(hint_of(c)));
@@ -154,12 +169,10 @@ write_numbers(const nacre_v1_Refusal *r, struct json_out *o)
 int
 refusal_json(struct call *c, struct buf *b, struct fault *f)
 {
-	nacre_v1_Refusal r = nacre_v1_Refusal_init_zero;
+	nacre_v1_Refusal r = more_of(c);
 	const char *code = fault_reason(c->fault.code);
 	struct json_out o;
 
-	if (c->refusal != NULL)
-		r = *c->refusal;
 	if (r.code != NULL && r.code[0] != '\0')
 		code = r.code;
 	r.field = arena_str(&c->arena, span_str(c->fault.field));

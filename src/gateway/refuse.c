@@ -46,3 +46,27 @@ refuse(struct call *c, const struct grant_refusal *r, struct fault *f)
 	(void)text_copy(f->field, sizeof(f->field), span_str(r->field));
 	return -1;
 }
+
+int
+refuse_full(struct call *c, const char *limit, size_t used, size_t max,
+    struct fault *f)
+{
+	nacre_v1_Refusal *more = refusal_of(c);
+
+	if (more != NULL) {
+		more->limit = text(&c->arena, span_str(limit));
+		more->used = used;
+		more->max = max;
+		more->raised_by = text(&c->arena, SPAN_LIT("nobody"));
+	}
+	return fault_set(f, FAULT_LIMIT, "there are %zu %s", used, limit);
+}
+
+int
+refuse_in_state(struct call *c, uint32_t state, const struct fault *f)
+{
+	if (f->code == FAULT_NOT_READY && refusal_of(c) != NULL)
+		refusal_of(c)->state =
+		    text(&c->arena, span_str(state_name((enum state)state)));
+	return -1;
+}

@@ -4,8 +4,14 @@
 #define GATEWAY_REFUSE_H
 
 #include "gateway/call.h"
+#include "gateway/state.h"
 
 /* Always -1: *f, c's hint and c's refusal say what r does. */
 int refuse(struct call *c, const struct grant_refusal *r, struct fault *f);
+/* LIMIT of the gateway itself, which nobody raises. Always -1. */
+int refuse_full(struct call *c, const char *limit, size_t used, size_t max,
+    struct fault *f);
+/* *f was said of a row in that state: a NOT_READY tells it. Always -1. */
+int refuse_in_state(struct call *c, uint32_t state, const struct fault *f);
 
 #endif

@@ -11,6 +11,7 @@
 #include "gateway/kin.h"
 #include "gateway/object.h"
 #include "gateway/record.h"
+#include "gateway/refuse.h"
 #include "gateway/sandbox.h"
 #include "gateway/settle.h"
 #include "gateway/vm.h"
@@ -22,15 +23,15 @@ enum {
 };
 
 int
-sandbox_may_add(struct gateway *g, struct fault *f)
+sandbox_may_add(struct call *c, struct fault *f)
 {
 	uint32_t n;
 
-	if (store_sandbox_total(g->store, &n, f) < 0)
+	if (store_sandbox_total(c->g->store, &n, f) < 0)
 		return -1;
 	if (n < GATEWAY_SANDBOXES)
 		return 0;
-	return fault_set(f, FAULT_LIMIT, "there are %u sandboxes", (unsigned)n);
+	return refuse_full(c, "sandboxes", n, GATEWAY_SANDBOXES, f);
 }
 
 static void

@@ -10,6 +10,7 @@
 #include "gateway/state.h"
 #include "proto/nacre_store.pb.h"
 
+struct call;
 struct vm;
 
 /* Why an event happened, for the row and for the record. */
@@ -21,7 +22,7 @@ struct cause {
 };
 
 /* May there be one more, of a user or of an agent? LIMIT. */
-int sandbox_may_add(struct gateway *g, struct fault *f) MUST_CHECK;
+int sandbox_may_add(struct call *c, struct fault *f) MUST_CHECK;
 /*
  * Move the row by an event: written, watchers told after the commit, settled
  * after the commit. why may be NULL. *verdict says what the table said; a

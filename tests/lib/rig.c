@@ -456,11 +456,58 @@ rig_answer_child(struct rig_answer *a)
 	arena_release(&arena);
 }
 
+const struct rig_member rig_members[] = {
+	{ "NOT_ALLOWED", "why" },
+	{ "LIMIT_REACHED", "limit" },
+	{ "LIMIT_REACHED", "raised_by" },
+	{ "GRANT_EXPIRED", "at" },
+	{ "GRANT_REVOKED", "at" },
+	{ "POLICY_EXCEEDS_PARENT", "counterexample" },
+	{ "POLICY_EXCEEDS_MAXIMUM", "counterexample" },
+	{ "ALREADY_EXISTS", "name" },
+	{ "IN_PROGRESS", "sandbox_id" },
+	{ "NOT_READY", "state" },
+	{ "RATE_LIMITED", "retry_after_ms" },
+	{ "BUSY", "retry_after_ms" },
+	{ "START_FAILED", "stage" },
+	{ NULL, NULL },
+};
+
+static bool
+has_member(const nacre_v1_Refusal *r, const char *member)
+{
+	const struct {
+		const char *member;
+		bool is_there;
+	} all[] = {
+		{ "why", span_str(r->why).len > 0 },
+		{ "limit", span_str(r->limit).len > 0 },
+		{ "raised_by", span_str(r->raised_by).len > 0 },
+		{ "at", r->at_ms > 0 },
+		{ "counterexample", r->has_counterexample },
+		{ "name", span_str(r->name).len > 0 },
+		{ "sandbox_id", span_str(r->sandbox_id).len > 0 },
+		{ "state", span_str(r->state).len > 0 },
+		{ "retry_after_ms", r->retry_after_ms > 0 },
+		{ "stage", span_str(r->stage).len > 0 },
+	};
+
+	for (size_t i = 0; i < NELEM(all); i++)
+		if (strcmp(all[i].member, member) == 0)
+			return all[i].is_there;
+	return false;
+}
+
 static void
 explain(struct rig_answer *a, const nacre_v1_Refusal *r)
 {
 	struct span why = span_str(r->why);
 	char more[64] = "";
+
+	for (const struct rig_member *m = rig_members; m->code != NULL; m++)
+		if (strcmp(m->code, r->code) == 0 && !has_member(r, m->member))
+			fail_msg("%s without %s: %s", r->code, m->member,
+			    r->message);
 
 	(void)text_copy(a->word, sizeof(a->word), span_str(r->code));
 	a->retry_ms = r->retry_after_ms;

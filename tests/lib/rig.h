@@ -176,6 +176,13 @@ int rig_main(int argc, char **argv, struct rig *r,
     const struct CMUnitTest *tests, size_t n);
 
 /* --- between the files of the rig */
+/* What each refusal has beside its code, in all forms of it (GRANTS.md 4); it
+ * ends with NULL. */
+struct rig_member {
+	const char *code;
+	const char *member;
+};
+extern const struct rig_member rig_members[];
 void rig_keeper_main(char *const argv[]);
 void rig_guest_come(struct rig *r, int from);
 void rig_guest_end(struct rig_guest *g);

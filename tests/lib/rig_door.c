@@ -43,6 +43,10 @@ take_refused(struct rig_answer *a, const struct json_value *v)
 	uint64_t max = 0;
 
 	copy(code, sizeof(code), v, "code");
+	for (const struct rig_member *m = rig_members; m->code != NULL; m++)
+		if (strcmp(code, m->code) == 0 &&
+		    json_get(v, m->member) == NULL)
+			fail_msg("%s without %s: %s", code, m->member, a->text);
 	copy(a->id, sizeof(a->id), v, "sandbox_id");
 	for (size_t i = 0; i < NELEM(more); i++)
 		if (strcmp(code, more[i].code) == 0)

@@ -214,7 +214,7 @@ expired_tokens_make_room(void **state)
 	(void)state;
 	for (int i = 0; i < STORE_TOKENS; i++)
 		new_token("ok");
-	new_token("LIMIT_REACHED");
+	new_token("LIMIT_REACHED tokens 64/64");
 	rig_pass(&r, 60000, 0);
 	for (int i = 0; i < STORE_TOKENS; i++)
 		new_token("ok");

@@ -396,6 +396,38 @@ a_written_policy_is_the_one_that_is_told_of(void **state)
 	end(id);
 }
 
+static void
+is_refused(struct rig_answer *a, const char *word)
+{
+	rig_until(&r, &a->is_done, word);
+	assert_string_equal(a->word, word);
+	rig_answer_release(a);
+}
+
+/* The rig itself asks each refusal for the members of its code. */
+static void
+a_refusal_tells_what_stands_in_the_way(void **state)
+{
+	struct rig_guest *g = rig_new_root(&r, "twice");
+	char id[LIMIT_ID + 1];
+	struct rig_answer start;
+	struct rig_answer a;
+
+	(void)state;
+	memcpy(id, g->sandbox, sizeof(id));
+	rig_call_root(&r, &a, "twice");
+	is_refused(&a, "ALREADY_EXISTS");
+	r.holds = true;
+	rig_call_stop(&r, &a, id);
+	rig_until(&r, &g->is_asked, "the question before its end");
+	rig_call_start(&r, &start, "twice");
+	is_refused(&start, "NOT_READY stopping");
+	r.holds = false;
+	rig_release(g);
+	must(&a, "a stop");
+	end(id);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -410,6 +442,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_revoke_tells_of_each_that_it_stops),
 		cmocka_unit_test(a_request_id_of_a_root_lives_as_long_as_it),
 		cmocka_unit_test(a_written_policy_is_the_one_that_is_told_of),
+		cmocka_unit_test(a_refusal_tells_what_stands_in_the_way),
 	};
 
 	return rig_main(argc, argv, &r, tests, NELEM(tests));
