@@ -161,8 +161,8 @@ child_policy(struct call *c, struct child_create *k, struct fault *f)
 
 	if (ask->has_policy_message) {
 		k->ask.has_policy = true;
-		(void)!plan_policy(&ask->policy_message, &c->arena, &k->written,
-		    &k->unread);
+		(void)!plan_policy(&ask->policy_message, POLICY_READ_CHILD,
+		    &c->arena, &k->written, &k->unread);
 	} else if (k->ask.has_policy) {
 		(void)!read_text(c, k, &k->unread);
 	}

@@ -153,7 +153,7 @@ config_turn(struct call *c, struct fault *f)
 	    sandbox_plan(&row, &c->arena, &plan, f) < 0 ||
 	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &w->old, f) <
 		0 ||
-	    plan_policy(&ask->policy, &c->arena, &w->policy, f) < 0 ||
+	    plan_policy(&ask->policy, 0, &c->arena, &w->policy, f) < 0 ||
 	    scene_of_sandbox(c->g, &row, &c->arena, &w->scene, f) < 0)
 		return -1;
 	(void)text_copy(w->id, sizeof(w->id), span_str(row.id));

@@ -254,7 +254,7 @@ create_turn(struct call *c, struct fault *f)
 	const openshell_v1_CreateSandboxRequest *ask = c->ask;
 	struct create *k = c->work;
 
-	if (plan_policy(ask->spec.has_policy ? &ask->spec.policy : NULL,
+	if (plan_policy(ask->spec.has_policy ? &ask->spec.policy : NULL, 0,
 		&c->arena, &k->policy, f) < 0 ||
 	    plan_make(&ask->spec, &k->scene.info, &k->policy, &c->arena,
 		&k->plan, f) < 0)

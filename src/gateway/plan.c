@@ -141,7 +141,7 @@ wrong(struct fault *f)
 }
 
 int
-plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m,
+plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m, unsigned flags,
     struct arena *a, struct policy *p, struct fault *f)
 {
 	struct yaml_errors *errors = arena_get(a, sizeof(*errors));
@@ -151,7 +151,8 @@ plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m,
 	if (errors == NULL)
 		return fault_set(f, FAULT_LIMIT, "the policy is too big");
 	none.version = 1;
-	if (policy_read_message(m != NULL ? m : &none, 0, a, p, errors, f) < 0)
+	if (policy_read_message(m != NULL ? m : &none, flags, a, p, errors, f) <
+	    0)
 		return wrong(f);
 	return 0;
 }

@@ -13,11 +13,12 @@
 #include "proto/nacre_store.pb.h"
 #include "proto/openshell_v1.pb.h"
 
-/* The policy of a message or of a text (flags: policy_read_flags), in a. What
+/* The policy of a message or of a text, in a; flags: policy_read_flags. What
  * is wrong with it is POLICY_INVALID. m NULL: the policy of those who give
  * none. */
 int plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m,
-    struct arena *a, struct policy *p, struct fault *f) MUST_CHECK;
+    unsigned flags, struct arena *a, struct policy *p,
+    struct fault *f) MUST_CHECK;
 int plan_policy_text(struct span text, unsigned flags, struct arena *a,
     struct policy *p, struct fault *f) MUST_CHECK;
 /* Everything in *plan lives in a. */

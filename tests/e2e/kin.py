@@ -6,6 +6,7 @@ import time
 
 import grpc
 import nacre_v1_pb2 as nacre
+import openshell_sandbox_v1_pb2 as sandbox
 import openshell_v1_pb2 as shell
 
 channel = grpc.insecure_channel(sys.argv[1])
@@ -127,6 +128,25 @@ for _ in range(200):
 left = [c for c in children() if c.name == "left"]
 test(not left or left[0].state == "running", "a create that is cancelled before it runs leaves nothing", left)
 test(grant().total.used == 1 + len(left), "and is not charged", grant())
+
+# --- its policy, as a message
+API = "version: 1\nnetwork_policies: {api: {endpoints: [{host: h.test, port: 443}], binaries: [{path: /**}]}}\n"
+create(name="boss", command=["sleep", "1000"], policy=API, **{"from": "tiny"})
+call("CreateGrant", nacre.CreateGrantRequest(sandbox="boss", max_depth=1, max_breadth=8, max_total=8, programs=["/bin/sh"]), nacre.GrantReply)
+
+
+def policy_of(name, message, **more):
+    c = create(name=name, parent="boss", kind="tool", policy_message=message, **more)
+    return call("DescribeSandbox", nacre.DescribeSandboxRequest(name=c.full_name), nacre.SandboxDetails).policy
+
+
+got = policy_of("none", sandbox.SandboxPolicy(version=1))
+test("network_policies: {}" in got and "h.test" not in got, "a child's message without network policies has none of its parent's", got)
+got = policy_of("same", sandbox.SandboxPolicy(version=1), inherit=["network_policies"])
+test("h.test" in got, "unless it says that it inherits them", got)
+got = policy_of("short", sandbox.SandboxPolicy())
+test("network_policies: {}" in got, "a child's message may leave out the version", got)
+call("DeleteChild", nacre.DeleteChildRequest(id="boss"), nacre.DeleteChildReply)
 
 # --- pages
 for n in range(3):

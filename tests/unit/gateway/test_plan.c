@@ -33,7 +33,7 @@ environment_of(const char *const *image, struct pair *more, size_t n)
 	struct policy p;
 
 	info.config.workdir = "";
-	assert_int_equal(plan_policy(NULL, &arena, &p, &f), 0);
+	assert_int_equal(plan_policy(NULL, 0, &arena, &p, &f), 0);
 	assert_int_equal(plan_make(&spec, &info, &p, &arena, &plan, &f), 0);
 	assert_int_equal(plan_env(&plan, &e, &arena, &f), 0);
 	return e;
