@@ -173,12 +173,13 @@ reach(const struct policy_glob *g, struct positions *p, uint32_t i)
 	}
 }
 
-/* Byte c from all positions of p into q; false: there are none left. */
-static bool
+/* Byte c from all positions of p into q: how many there were. 0: q is empty. */
+static size_t
 advance(const struct policy_glob *g, const struct positions *p,
     struct positions *q, uint8_t c)
 {
 	size_t words = g->n / 64 + 1;
+	size_t gone = words;
 	bool some = false;
 
 	memset(q, 0, words * sizeof(q->word[0]));
@@ -188,6 +189,7 @@ advance(const struct policy_glob *g, const struct positions *p,
 			    (uint32_t)__builtin_ctzll(left);
 			uint16_t step = i < g->n ? g->steps[i] : UINT16_MAX;
 
+			gone++;
 			if (step == c)
 				reach(g, q, i + 1);
 			else if (step == POLICY_STEP_ANY ||
@@ -197,13 +199,30 @@ advance(const struct policy_glob *g, const struct positions *p,
 				continue;
 			some = true;
 		}
-	return some;
+	return some ? gone : 0;
+}
+
+/* That many positions were gone through; false: more than are left. */
+static bool
+take(uint64_t *left, size_t n)
+{
+	*left = *left > n ? *left - n : 0;
+	return *left > 0;
 }
 
 bool
 policy_glob_match(const struct policy_glob *g, struct span s)
 {
+	uint64_t left = UINT64_MAX;
+
+	return policy_glob_walk(g, s, &left);
+}
+
+bool
+policy_glob_walk(const struct policy_glob *g, struct span s, uint64_t *left)
+{
 	struct positions p[2];
+	size_t gone;
 	size_t at = 0;
 	size_t k = 0;
 	uint32_t last = g->n - 1;
@@ -218,12 +237,15 @@ policy_glob_match(const struct policy_glob *g, struct span s)
 			return false;
 		at++;
 	}
+	if (!take(left, at / 2))
+		return false;
 	memset(p[0].word, 0, (g->n / 64 + 1) * sizeof(p[0].word[0]));
 	reach(g, &p[0], (uint32_t)at);
 	for (; at < s.len; at++, k ^= 1) {
 		if (open && p[k].word[last >> 6] >> (last & 63) & 1)
 			return true;
-		if (!advance(g, &p[k], &p[k ^ 1], s.ptr[at]))
+		gone = advance(g, &p[k], &p[k ^ 1], s.ptr[at]);
+		if (gone == 0 || !take(left, gone))
 			return false;
 	}
 	return p[k].word[g->n >> 6] >> (g->n & 63) & 1;

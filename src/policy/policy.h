@@ -93,6 +93,10 @@ int policy_glob_read(struct policy_glob *g, enum policy_glob_kind kind,
     struct span text, struct arena *a, struct fault *f) MUST_CHECK;
 /* One pass over s; never more than n steps a byte. */
 bool policy_glob_match(const struct policy_glob *g, struct span s);
+/* The same for at most *left positions gone through, a few ns each, which it
+ * takes off: at 0 the answer means nothing. */
+bool policy_glob_walk(const struct policy_glob *g, struct span s,
+    uint64_t *left);
 bool policy_globs_match(const struct policy_globs *g, struct span s);
 
 /* --- addresses --------------------------------------------------------- */

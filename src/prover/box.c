@@ -227,7 +227,7 @@ put_http(struct making *m, const struct policy_rule *rule)
 	    m->origin->deny ? REGION_SOME_IN : REGION_ALL_IN;
 
 	put(m, REGION_PATH, glob_set(m->p, REGION_PATH, &rule->path));
-	for (size_t i = 0; i < rule->query_n; i++)
+	for (size_t i = 0; i < rule->query_n && !m->p->s.spent; i++)
 		put_mode(m, REGION_QUERY,
 		    region_set_of_globs(&m->p->s, REGION_QUERY,
 			&rule->query[i].values),

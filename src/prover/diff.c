@@ -23,6 +23,9 @@ struct frame {
 	struct region whole;
 	struct region rest;      /* inside the literals before `literal` */
 	uint32_t at;             /* of p->minus */
+	uint32_t scan;           /* boxes before it were looked at, */
+	uint32_t best;           /* and this one is the best of them, */
+	int least;               /* by literals that it leaves open */
 	struct region_mark mark; /* before it */
 	uint16_t literal;
 	uint8_t piece;
@@ -36,6 +39,14 @@ diff_init(struct prover *p)
 	p->frames.size = sizeof(struct frame);
 }
 
+static void
+frame_at(struct frame *f, uint32_t at)
+{
+	f->at = f->scan = f->best = at;
+	f->least = INT32_MAX;
+	f->picked = false;
+}
+
 static bool
 frame_push(struct prover *p, const struct region *r, uint32_t at,
     struct region_mark mark)
@@ -44,7 +55,8 @@ frame_push(struct prover *p, const struct region *r, uint32_t at,
 
 	if (!f)
 		return false;
-	*f = (struct frame){ .whole = *r, .at = at, .mark = mark };
+	*f = (struct frame){ .whole = *r, .mark = mark };
+	frame_at(f, at);
 	return true;
 }
 
@@ -107,39 +119,42 @@ cut(struct prover *p, struct frame *f, const struct box *b)
 
 /*
  * The next box of f: the one that leaves the fewest literals open, as a clause
- * is chosen to be satisfied; one that leaves none holds all of f (true). Where
+ * is chosen to be satisfied; one that leaves none holds all of f (NONE). Where
  * there are no queries boxes stay in order, they do not take turns so much.
  */
-static bool
+static enum region_found
 pick(struct prover *p, struct frame *f)
 {
 	const struct box **at = p->minus.items;
-	uint32_t best = f->at;
-	int least = INT32_MAX;
+	const struct box *b;
 
-	for (uint32_t i = f->at; i < p->minus.n && p->s.keys.n > 1; i++) {
-		const struct box *b = at[i];
+	while (f->scan < p->minus.n && p->s.keys.n > 1) {
+		uint32_t i = f->scan++;
 		uint16_t last;
-		int open = box_open(p, &f->whole, b, &last);
+		int open;
 
+		b = at[i];
+		open = box_open(p, &f->whole, b, &last);
 		if (open == 0)
-			return true;
+			return REGION_NONE;
 		if (open < 0) { /* it takes nothing */
-			best = best == f->at ? i : best;
+			f->best = f->best == f->at ? i : f->best;
 			at[i] = at[f->at];
 			at[f->at++] = b;
-		} else if (open < least) {
-			least = open;
-			best = i;
+		} else if (open < f->least) {
+			f->least = open;
+			f->best = i;
 		}
+		if (region_pauses(&p->s))
+			return REGION_WAIT;
 	}
+	f->picked = true;
 	if (f->at < p->minus.n) {
-		const struct box *b = at[best];
-
-		at[best] = at[f->at];
+		b = at[f->best];
+		at[f->best] = at[f->at];
 		at[f->at] = b;
 	}
-	return false;
+	return REGION_SOME;
 }
 
 /* SOME: go on; NONE: the frame is done. */
@@ -153,16 +168,12 @@ frame_step(struct prover *p, struct frame *f)
 
 	if (f->meets)
 		return cut(p, f, b);
-	if (!f->picked) {
-		f->picked = true;
-		return pick(p, f) ? REGION_NONE : REGION_SOME;
-	}
+	if (!f->picked)
+		return pick(p, f);
 	found = box_enter(p, &both, b);
 	region_back(&p->s, mark);
-	if (found == REGION_NONE) {
-		f->at++;
-		f->picked = false;
-	}
+	if (found == REGION_NONE)
+		frame_at(f, f->at + 1);
 	if (found == REGION_SOME) {
 		f->meets = true;
 		f->rest = f->whole;
@@ -185,7 +196,7 @@ diff_run(struct prover *p, struct region *out)
 		struct frame *f =
 		    (struct frame *)p->frames.items + (p->frames.n - 1);
 
-		if (p->s.steps >= p->s.until || p->s.spent)
+		if (region_pauses(&p->s))
 			return REGION_WAIT;
 		p->s.steps++;
 		if (p->cuts.n > 0) {

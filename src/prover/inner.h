@@ -134,6 +134,9 @@ struct network {
 	struct region_mark mark;   /* with it */
 	struct region_pool denies; /* of the parent that may meet it */
 	uint32_t deny;
+	uint32_t kept;        /* denies before it that do */
+	struct region denied; /* what of region is in the deny */
+	uint32_t hit;         /* of p->hits */
 	uint8_t stage;
 };
 

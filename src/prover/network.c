@@ -19,8 +19,12 @@
 enum stage {
 	NEXT_ACT,
 	NEXT_BOX,
+	CHOOSE_ALLOWS,
+	CHOOSE_DENIES,
 	ALLOWS,
+	FIND_DENIES,
 	NEXT_DENY,
+	CHOOSE_OWN,
 	DENIES,
 };
 
@@ -30,24 +34,36 @@ struct candidate {
 	uint16_t literal; /* of one of them */
 };
 
-/* Boxes of p->hits that may take something from r are candidates, too. True:
- * one takes all of it. */
-static bool
+static void
+find(struct prover *p, const struct boxes *in, struct key host, struct key path)
+{
+	index_find(p, in, host, path);
+	p->network.hit = 0;
+}
+
+/* Boxes of p->hits that may take something from r are candidates, too. SOME:
+ * one takes all of it. NONE: all were looked at. */
+static enum region_found
 choose(struct prover *p, const struct region *r)
 {
-	for (uint32_t i = 0; i < p->hits.n && !p->s.spent; i++) {
-		const struct box *b = ((const struct box **)p->hits.items)[i];
+	uint32_t *i = &p->network.hit;
+
+	while (*i < p->hits.n) {
+		const struct box *b =
+		    ((const struct box **)p->hits.items)[(*i)++];
 		struct candidate c = { .box = b };
 		struct candidate *to;
 
 		c.open = box_open(p, r, b, &c.literal);
 		if (c.open == 0)
-			return true;
+			return REGION_SOME;
 		to = c.open > 0 ? region_pool_add(&p->s, &p->candidates) : NULL;
 		if (to)
 			*to = c;
+		if (region_pauses(&p->s))
+			return REGION_WAIT;
 	}
-	return false;
+	return REGION_NONE;
 }
 
 /* A box that is open in one dimension is a set to be taken away there. */
@@ -88,20 +104,6 @@ order(struct prover *p)
 	}
 }
 
-/* What is to be taken from the region of box at hand; true: all of it. */
-static bool
-gather_allows(struct prover *p, const struct box *b)
-{
-	struct network *n = &p->network;
-
-	p->candidates.n = 0;
-	index_find(p, &n->parent, b->host_key, b->path_key);
-	if (choose(p, &n->region))
-		return true;
-	index_find(p, &n->child_denies, b->host_key, b->path_key);
-	return choose(p, &n->region);
-}
-
 static struct key
 longer(struct key a, struct key b)
 {
@@ -137,46 +139,28 @@ is_held(struct prover *p, const struct box *d, const struct box *deny,
 	return k == d->n;
 }
 
-/* A deny of the child does. */
-static bool
+/* SOME: a deny of the child does. NONE: none. */
+static enum region_found
 is_denied(struct prover *p, const struct box *b, const struct box *deny)
 {
-	index_find(p, &p->network.child_denies,
-	    longer(b->host_key, deny->host_key), deny->path_key);
+	uint32_t *k = &p->network.hit;
+
+	if (*k == 0)
+		find(p, &p->network.child_denies,
+		    longer(b->host_key, deny->host_key), deny->path_key);
 	/* The very same one, if it is there, is found in the first round. */
-	for (uint32_t k = 0; k < 2 * p->hits.n; k++) {
-		uint32_t at = k < p->hits.n ? k : k - p->hits.n;
+	while (*k < 2 * p->hits.n) {
+		uint32_t at = *k < p->hits.n ? *k : *k - p->hits.n;
 		const struct box *d = ((const struct box **)p->hits.items)[at];
 
-		if ((k < p->hits.n) == (d->hash == deny->hash) &&
+		if ((*k < p->hits.n) == (d->hash == deny->hash) &&
 		    is_held(p, d, deny, b))
-			return true;
+			return REGION_SOME;
+		++*k;
+		if (region_pauses(&p->s))
+			return REGION_WAIT;
 	}
-	return false;
-}
-
-/* Denies of the parent that the child's denies may not hold. */
-static void
-find_denies(struct prover *p, const struct box *b)
-{
-	struct network *n = &p->network;
-	struct region_pool other = n->denies;
-	struct box **deny;
-	uint32_t kept = 0;
-
-	index_find(p, &n->parent_denies, b->host_key, b->path_key);
-	n->denies = p->hits;
-	p->hits = other;
-	deny = n->denies.items;
-	for (uint32_t i = 0; i < n->denies.n && !p->s.spent; i++) {
-		if (deny[i]->judged != b->origin->endpoint)
-			deny[i]->denied = is_denied(p, b, deny[i]);
-		deny[i]->judged = b->origin->endpoint;
-		if (!deny[i]->denied)
-			deny[kept++] = deny[i];
-	}
-	n->denies.n = kept;
-	n->deny = 0;
+	return REGION_NONE;
 }
 
 static bool
@@ -292,12 +276,34 @@ next_box(struct prover *p)
 	    (found == REGION_SOME && excess_bounds(p, &n->region))) {
 		n->at++;
 	} else if (found == REGION_SOME) {
+		const struct box *b = box_at_hand(n);
+
+		p->candidates.n = 0;
+		find(p, &n->parent, b->host_key, b->path_key);
+		n->stage = CHOOSE_ALLOWS;
+	}
+	return REGION_WAIT;
+}
+
+/* What is to be taken from the region of the box at hand: allows of the
+ * parent, and then denies of the child. */
+static enum region_found
+choose_allows(struct prover *p)
+{
+	struct network *n = &p->network;
+	const struct box *b = box_at_hand(n);
+	enum region_found found = choose(p, &n->region);
+
+	p->frames.n = 0;
+	if (found == REGION_SOME) { /* nothing is left of it */
 		n->stage = ALLOWS;
-		p->frames.n = 0;
-		if (!gather_allows(p, box_at_hand(n))) {
-			order(p);
-			diff_start(p, &n->region);
-		}
+	} else if (found == REGION_NONE && n->stage == CHOOSE_ALLOWS) {
+		find(p, &n->child_denies, b->host_key, b->path_key);
+		n->stage = CHOOSE_DENIES;
+	} else if (found == REGION_NONE) {
+		order(p);
+		diff_start(p, &n->region);
+		n->stage = ALLOWS;
 	}
 	return REGION_WAIT;
 }
@@ -309,7 +315,7 @@ next_piece(struct prover *p, const struct policy_box *deny)
 	struct region left;
 	enum region_found found = diff_run(p, &left);
 
-	if (found == REGION_SOME &&
+	if (found == REGION_SOME && !p->s.spent &&
 	    excess_keep(p, &left, box_at_hand(&p->network)->origin, deny))
 		diff_drop(p);
 	return found == REGION_NONE ? found : REGION_WAIT;
@@ -319,11 +325,47 @@ static enum region_found
 on_allows(struct prover *p)
 {
 	struct network *n = &p->network;
+	const struct box *b = box_at_hand(n);
+	struct region_pool other = n->denies;
 
 	if (next_piece(p, NULL) == REGION_WAIT)
 		return REGION_WAIT;
-	find_denies(p, box_at_hand(n));
-	n->stage = NEXT_DENY;
+	index_find(p, &n->parent_denies, b->host_key, b->path_key);
+	n->denies = p->hits;
+	p->hits = other;
+	n->deny = n->kept = n->hit = 0;
+	n->stage = FIND_DENIES;
+	return REGION_WAIT;
+}
+
+/* Denies of the parent that the child's denies may not hold are kept. */
+static enum region_found
+find_denies(struct prover *p)
+{
+	struct network *n = &p->network;
+	const struct box *b = box_at_hand(n);
+	struct box **all = n->denies.items;
+	struct box *deny;
+
+	if (n->deny == n->denies.n) {
+		n->denies.n = n->kept;
+		n->deny = 0;
+		n->stage = NEXT_DENY;
+		return REGION_WAIT;
+	}
+	deny = all[n->deny];
+	if (deny->judged != b->origin->endpoint) {
+		enum region_found found = is_denied(p, b, deny);
+
+		if (found == REGION_WAIT)
+			return found;
+		deny->denied = found == REGION_SOME;
+		deny->judged = b->origin->endpoint;
+	}
+	if (!deny->denied)
+		all[n->kept++] = deny;
+	n->deny++;
+	n->hit = 0;
 	return REGION_WAIT;
 }
 
@@ -331,7 +373,6 @@ static enum region_found
 next_deny(struct prover *p)
 {
 	struct network *n = &p->network;
-	struct region both = n->region;
 	enum region_found found = REGION_NONE;
 	const struct box *b = box_at_hand(n);
 	const struct box *deny;
@@ -345,19 +386,33 @@ next_deny(struct prover *p)
 	}
 	deny = deny_at_hand(n);
 	region_back(&p->s, n->mark);
-	if (box_open(p, &both, deny, &last) >= 0)
-		found = box_enter(p, &both, deny);
+	n->denied = n->region;
+	if (box_open(p, &n->denied, deny, &last) >= 0)
+		found = box_enter(p, &n->denied, deny);
 	p->candidates.n = 0;
-	if (found == REGION_SOME)
-		index_find(p, &n->child_denies,
-		    longer(b->host_key, deny->host_key),
-		    longer(b->path_key, deny->path_key));
-	if (found == REGION_NONE ||
-	    (found == REGION_SOME && choose(p, &both))) {
+	if (found == REGION_NONE) {
 		n->deny++;
 	} else if (found == REGION_SOME) {
+		find(p, &n->child_denies, longer(b->host_key, deny->host_key),
+		    longer(b->path_key, deny->path_key));
+		n->stage = CHOOSE_OWN;
+	}
+	return REGION_WAIT;
+}
+
+/* What the child denies of it itself. */
+static enum region_found
+choose_own(struct prover *p)
+{
+	struct network *n = &p->network;
+	enum region_found found = choose(p, &n->denied);
+
+	if (found == REGION_SOME) {
+		n->deny++;
+		n->stage = NEXT_DENY;
+	} else if (found == REGION_NONE) {
 		order(p);
-		diff_start(p, &both);
+		diff_start(p, &n->denied);
 		n->stage = DENIES;
 	}
 	return REGION_WAIT;
@@ -388,13 +443,17 @@ network_run(struct prover *p)
 	static enum region_found (*const stages[])(struct prover * p) = {
 		[NEXT_ACT] = next_act,
 		[NEXT_BOX] = next_box,
+		[CHOOSE_ALLOWS] = choose_allows,
+		[CHOOSE_DENIES] = choose_allows,
 		[ALLOWS] = on_allows,
+		[FIND_DENIES] = find_denies,
 		[NEXT_DENY] = next_deny,
+		[CHOOSE_OWN] = choose_own,
 		[DENIES] = on_denies,
 	};
 	enum region_found found = REGION_WAIT;
 
-	while (found == REGION_WAIT && !p->s.spent && p->s.steps < p->s.until) {
+	while (found == REGION_WAIT && !region_pauses(&p->s)) {
 		if (p->s.searching) {
 			(void)region_run(&p->s);
 			continue;

@@ -30,7 +30,7 @@ prover_new(const struct prover_question *q, struct arena *a)
 	p->q = *q;
 	if (p->q.steps == 0)
 		p->q.steps = PROVER_STEPS;
-	region_solver_init(&p->s, a, PROVER_ARENA - sizeof(*p));
+	region_solver_init(&p->s, a, PROVER_ARENA - sizeof(*p), p->q.steps);
 	p->literals.size = p->cuts.size = sizeof(struct region_literal);
 	p->hits.size = p->minus.size = sizeof(const void *);
 	diff_init(p);
@@ -90,6 +90,12 @@ prover_run(struct prover *p, uint64_t steps, struct prover_result *out)
 	p->result.steps = p->s.steps;
 	*out = p->result;
 	return true;
+}
+
+uint64_t
+prover_steps(const struct prover *p)
+{
+	return p->s.steps;
 }
 
 void

@@ -115,6 +115,8 @@ struct prover;
 struct prover *prover_new(const struct prover_question *q, struct arena *a);
 /* Go on for about `steps`. True: done, *out is the answer. */
 bool prover_run(struct prover *p, uint64_t steps, struct prover_result *out);
+/* Steps so far. */
+uint64_t prover_steps(const struct prover *p);
 /* All of it at once. */
 void prover_prove(const struct prover_question *q, struct arena *a,
     struct prover_result *out);

@@ -8,6 +8,9 @@
  * A glob is inside another when the other, run over the steps of the one, keeps
  * a place after each of them that ends in acceptance: a sound test, and a
  * complete one for most that people write. What is not seen is for solve.c.
+ *
+ * Globs and strings may be long, and what is gone through is their product at
+ * most; it is counted, and bounded where it is counted.
  */
 #include <string.h>
 
@@ -82,13 +85,31 @@ path_escapes_slash(struct span s)
 	return false;
 }
 
+enum {
+	PLACES = 12, /* of a glob that are gone through in a step */
+	BYTES = 128, /* of a text that is looked for in a list in one */
+};
+
+static bool
+glob_match(struct region_solver *p, const struct policy_glob *g, struct span s)
+{
+	uint64_t end = p->most < p->once ? p->most : p->once;
+	uint64_t room = end > p->steps ? end - p->steps : 0;
+	uint64_t all = (room < UINT32_MAX ? room : UINT32_MAX) * PLACES;
+	uint64_t left = all;
+	bool is_match = policy_glob_walk(g, s, &left);
+
+	return region_step(p, (all - left) / PLACES) && is_match;
+}
+
 /* b has that very glob; its list is sorted. */
 static bool
-has_text(const struct set *b, struct span text)
+has_text(struct region_solver *p, const struct set *b, struct span text)
 {
 	uint32_t low = 0;
 	uint32_t high = b->n;
 
+	p->steps += text.len / BYTES;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		int c = span_compare(b->glob[middle]->text, text);
@@ -108,17 +129,16 @@ set_holds(struct region_solver *p, uint32_t id, const struct region_value *v)
 {
 	const struct set *s = set_at(p, id);
 
-	p->steps++;
-	if (id == REGION_ALL)
-		return true;
+	if (!region_step(p, 1) || id == REGION_ALL)
+		return id == REGION_ALL;
 	switch (s->form) {
 	case REGION_SET_GLOBS:
 		if (s->finite)
-			return has_text(s, v->s);
-		for (uint32_t i = 0; i < s->n; i++)
-			if (policy_glob_match(s->glob[i], v->s))
+			return has_text(p, s, v->s);
+		for (uint32_t i = 0; i < s->n && !p->spent; i++)
+			if (glob_match(p, s->glob[i], v->s))
 				return true;
-		p->steps += s->n / 8;
+		(void)region_step(p, s->n / 8);
 		return false;
 	case REGION_SET_RANGES:
 		return ranges_hold(s, v->a);
@@ -205,14 +225,25 @@ places_after(const struct policy_glob *b, uint64_t at, uint16_t step)
 static uint64_t
 places_closed(const struct policy_glob *b, uint64_t at)
 {
-	for (uint32_t i = 0; i < b->n; i++) {
-		if (!(at >> i & 1) || b->steps[i] < POLICY_STEP_STAR)
+	for (uint64_t left = at; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+		uint64_t to = 0;
+
+		if (i >= b->n || b->steps[i] < POLICY_STEP_STAR)
 			continue;
-		at |= 1ull << (i + 1);
+		to |= 1ull << (i + 1);
 		if (b->steps[i] == POLICY_STEP_FORK)
-			at |= 1ull << (i + 3);
+			to |= 1ull << (i + 3);
+		at |= to;
+		left |= to; /* they come later */
 	}
 	return at;
+}
+
+static uint32_t
+places_n(uint64_t at)
+{
+	return (uint32_t)__builtin_popcountll(at);
 }
 
 /*
@@ -220,12 +251,14 @@ places_closed(const struct policy_glob *b, uint64_t at)
  * string that a may be so far, so what is accepted is inside.
  */
 static bool
-glob_inside(const struct policy_glob *a, const struct policy_glob *b)
+glob_inside(struct region_solver *p, const struct policy_glob *a,
+    const struct policy_glob *b)
 {
+	uint32_t gone = 0;
 	uint64_t at;
 
 	if (a->literal || b->literal)
-		return a->literal ? policy_glob_match(b, a->text)
+		return a->literal ? glob_match(p, b, a->text)
 				  : span_equal(a->text, b->text);
 	if (b->n >= 64)
 		return span_equal(a->text, b->text);
@@ -233,6 +266,7 @@ glob_inside(const struct policy_glob *a, const struct policy_glob *b)
 	for (uint32_t i = 0; i < a->n && at; i++) {
 		uint64_t some = at;
 
+		gone += 2 * places_n(at) + 2;
 		if (a->steps[i] != POLICY_STEP_FORK) {
 			at = places_closed(b, places_after(b, at, a->steps[i]));
 			continue;
@@ -243,7 +277,7 @@ glob_inside(const struct policy_glob *a, const struct policy_glob *b)
 		at &= some;
 		i += 2;
 	}
-	return at >> b->n & 1;
+	return region_step(p, gone / PLACES) && (at >> b->n & 1);
 }
 
 static bool
@@ -254,12 +288,12 @@ globs_inside(struct region_solver *p, const struct set *a, const struct set *b)
 	for (uint32_t i = 0; i < a->n; i++) {
 		uint32_t k = 0;
 
-		if (has_text(b, a->glob[i]->text))
+		if (has_text(p, b, a->glob[i]->text))
 			continue;
-		while (k < b->n && !glob_inside(a->glob[i], b->glob[k]))
+		while (k < b->n && !p->spent &&
+		    !glob_inside(p, a->glob[i], b->glob[k]))
 			k++;
-		p->steps += (uint64_t)(k + 1) * (a->glob[i]->n / 16 + 1);
-		if (k == b->n)
+		if (!region_step(p, k + 1) || k == b->n)
 			return false;
 	}
 	return true;
@@ -291,9 +325,10 @@ region_set_inside(struct region_solver *p, uint32_t a, uint32_t b)
 	const struct set *x = set_at(p, a);
 	const struct set *y = set_at(p, b);
 
-	p->steps++;
 	if (a == b || b == REGION_ALL)
 		return true;
+	if (!region_step(p, 1))
+		return false;
 	if (a == REGION_ALL || x->form != y->form)
 		return false;
 	switch (x->form) {
@@ -310,30 +345,36 @@ region_set_inside(struct region_solver *p, uint32_t a, uint32_t b)
 	return false;
 }
 
+/* They may. */
+static bool
+globs_meet(struct region_solver *p, const struct policy_glob *x,
+    const struct policy_glob *y, bool at_end)
+{
+	if (x->literal)
+		return glob_match(p, y, x->text);
+	if (y->literal)
+		return glob_match(p, x, y->text);
+	return region_step(p, (x->n + y->n) / BYTES) &&
+	    agree(region_glob_head(x), region_glob_head(y), at_end) &&
+	    agree(glob_tail(x), glob_tail(y), !at_end);
+}
+
 static bool
 globs_apart(struct region_solver *p, const struct set *a, const struct set *b)
 {
 	bool at_end = a->dim == REGION_HOST;
 
-	if ((uint64_t)a->n * b->n > PAIRS_MOST)
+	if ((uint64_t)a->n * b->n > PAIRS_MOST ||
+	    !region_step(p, (uint64_t)a->n * b->n / 2 + 1))
 		return false;
-	p->steps += (uint64_t)a->n * b->n / 2 + 1;
 	if (a->is_address != b->is_address)
 		return true;
 	for (uint32_t i = 0; i < a->n; i++)
-		for (uint32_t k = 0; k < b->n; k++) {
-			const struct policy_glob *x = a->glob[i];
-			const struct policy_glob *y = b->glob[k];
-
-			if (x->literal ? policy_glob_match(y, x->text)
-				: y->literal
-				? policy_glob_match(x, y->text)
-				: agree(region_glob_head(x),
-				      region_glob_head(y), at_end) &&
-				    agree(glob_tail(x), glob_tail(y), !at_end))
+		for (uint32_t k = 0; k < b->n; k++)
+			if (p->spent ||
+			    globs_meet(p, a->glob[i], b->glob[k], at_end))
 				return false;
-		}
-	return true;
+	return !p->spent;
 }
 
 static bool
@@ -358,8 +399,8 @@ set_apart(struct region_solver *p, uint32_t a, uint32_t b)
 	const struct set *x = set_at(p, a);
 	const struct set *y = set_at(p, b);
 
-	p->steps++;
-	if (a == b || a == REGION_ALL || b == REGION_ALL || x->form != y->form)
+	if (!region_step(p, 1) || a == b || a == REGION_ALL ||
+	    b == REGION_ALL || x->form != y->form)
 		return false;
 	if (x->form == REGION_SET_GLOBS)
 		return globs_apart(p, x, y);

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the solver: what it takes of the caller's arena, counted, lists
+ * What the solver takes: steps; memory of the caller's arena, counted, lists
  * that grow in it, and their sorting. Nothing is given back before the end;
  * what cannot be had sets `spent`.
  */
 #include <string.h>
 
 #include "region/inner.h"
+
+bool
+region_step(struct region_solver *p, uint64_t n)
+{
+	if (p->spent)
+		return false;
+	p->steps += n;
+	if (p->steps >= p->most || p->steps >= p->once)
+		p->spent = true;
+	return !p->spent;
+}
+
+bool
+region_pauses(struct region_solver *p)
+{
+	p->once = p->steps + REGION_ONCE;
+	return p->spent || p->steps >= p->until;
+}
 
 void *
 region_take(struct region_solver *p, size_t n, size_t size)

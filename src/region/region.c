@@ -167,6 +167,8 @@ key_check(struct region_solver *p, const struct region *r, uint16_t key,
 	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
 
+		if (!region_step(p, 1))
+			return REGION_WAIT;
 		if (t->key != key)
 			continue;
 		absent = absent || t->mode == REGION_ABSENT;
@@ -292,8 +294,8 @@ region_query(struct region_solver *p, const struct region *r,
 	for (uint32_t k = 1; k < p->keys.n; k++) {
 		bool asked = false;
 
-		for (uint32_t i = r->head[REGION_QUERY]; i && !asked;
-		     i = term_at(p, i)->next)
+		for (uint32_t i = r->head[REGION_QUERY];
+		     i && !asked && region_step(p, 1); i = term_at(p, i)->next)
 			asked = term_at(p, i)->key == k;
 		if (asked && key_spell(p, r, (uint16_t)k, &w) != REGION_SOME)
 			return false;
@@ -338,6 +340,8 @@ plain_add(struct region_solver *p, struct region *r,
 		side_add(p, mode == REGION_IN ? &p->in : &p->out, l->set);
 		found = solve(p, (enum region_dim)l->dim, &value);
 	}
+	if (p->spent)
+		return REGION_WAIT;
 	if (found != REGION_SOME)
 		return found;
 	if (!term_add(p, &r->head[l->dim], l, mode))
@@ -374,7 +378,7 @@ value_outside(struct region_solver *p, struct region *r, enum region_dim dim,
 			gather(p, r->head[dim]);
 			return solve(p, dim, &r->value[dim]);
 		}
-	return REGION_SOME;
+	return p->spent ? REGION_WAIT : REGION_SOME;
 }
 
 enum region_found
@@ -401,9 +405,10 @@ region_cut(struct region_solver *p, struct region *r,
 
 /* A term behind it demands the key, too. */
 static bool
-has_twin(const struct region_solver *p, const struct term *of)
+has_twin(struct region_solver *p, const struct term *of)
 {
-	for (uint32_t i = of->next; i; i = term_at(p, i)->next)
+	for (uint32_t i = of->next; i && region_step(p, 1);
+	     i = term_at(p, i)->next)
 		if (term_at(p, i)->key == of->key &&
 		    term_at(p, i)->mode == REGION_ALL_IN)
 			return true;
@@ -415,10 +420,10 @@ region_query_least(struct region_solver *p, const struct region *r)
 {
 	size_t n = 0;
 
-	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
+	for (uint32_t i = r->head[REGION_QUERY]; i && region_step(p, 1);
+	     i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
 
-		p->steps++;
 		if (t->mode == REGION_ALL_IN && !has_twin(p, t))
 			n += ((struct span *)p->keys.items)[t->key].len + 3;
 	}
@@ -436,7 +441,7 @@ known_values(struct region_solver *p, const struct region *r,
 	bool some = false;
 	bool other = false;
 
-	for (uint32_t k = 0; k < of->n; k++) {
+	for (uint32_t k = 0; k < of->n && !p->spent; k++) {
 		struct region_value v = { .s = of->glob[k]->text };
 		bool may = true;
 
@@ -455,7 +460,9 @@ known_values(struct region_solver *p, const struct region *r,
 		else
 			other = other || may;
 	}
-	return some && other ? REGION_WAIT : some ? REGION_SOME : REGION_NONE;
+	if (p->spent || (some && other))
+		return REGION_WAIT;
+	return some ? REGION_SOME : REGION_NONE;
 }
 
 /* SOME: r is inside the query literal; NONE: apart from it; WAIT: not seen. */
@@ -465,10 +472,10 @@ known(struct region_solver *p, const struct region *r,
 {
 	const struct set *finite = NULL;
 
-	for (uint32_t i = r->head[REGION_QUERY]; i; i = term_at(p, i)->next) {
+	for (uint32_t i = r->head[REGION_QUERY]; i && region_step(p, 1);
+	     i = term_at(p, i)->next) {
 		const struct term *t = term_at(p, i);
 
-		p->steps++;
 		if (t->key != l->key)
 			continue;
 		if (t->mode == l->mode && t->set == l->set)

@@ -8,7 +8,8 @@
  * Nothing recurses over input and nothing loops over it without counting
  * steps. What takes long is a search, which the solver keeps: whoever asked is
  * told WAIT, lets it run (region_run()) and asks again. Pure; all memory is
- * the solver's arena, and when that is out `spent` is set for good.
+ * the solver's arena. When that is out, or the steps are, `spent` is set for
+ * good: what was asked then is answered by WAIT, or as not seen.
  */
 #ifndef REGION_REGION_H
 #define REGION_REGION_H
@@ -43,7 +44,8 @@ enum region_form {
 };
 
 enum {
-	REGION_ALL = 0, /* the set of everything */
+	REGION_ALL = 0,        /* the set of everything */
+	REGION_ONCE = 1000000, /* steps at once, some 30 ms */
 };
 
 enum region_found {
@@ -81,6 +83,8 @@ struct region_solver {
 	bool searching;
 	uint64_t steps; /* taken; a step is some 30 ns */
 	uint64_t until; /* where region_run() pauses */
+	uint64_t most;  /* where it is spent */
+	uint64_t once;  /* and, before that, where it is unless it may pause */
 	struct region_pool sets;
 	uint32_t *set_slots; /* by hash, numbers */
 	uint32_t set_slots_n;
@@ -97,7 +101,14 @@ struct region_solver {
 	struct region_pool out;
 };
 
-void region_solver_init(struct region_solver *p, struct arena *a, size_t most);
+/* bytes, steps: the most that it may take of the arena, and in all. */
+void region_solver_init(struct region_solver *p, struct arena *a, size_t bytes,
+    uint64_t steps);
+/* So many more steps; false: spent. */
+bool region_step(struct region_solver *p, uint64_t n);
+/* Asked wherever work can stop and go on, for no more than REGION_ONCE steps
+ * are taken between two of these. True: stop. */
+bool region_pauses(struct region_solver *p);
 /* Go on searching; true: there is an answer, ask again. */
 bool region_run(struct region_solver *p);
 /* Zeroed memory; NULL, and p->spent. */

@@ -506,7 +506,7 @@ search_run(struct region_solver *p, struct span *out)
 	while (s->at < s->n) {
 		const struct node *at = &s->nodes[s->at];
 
-		if (p->steps >= p->until)
+		if (region_pauses(p))
 			return REGION_WAIT;
 		if (s->n + s->classes >= s->room) {
 			if (!begin_larger(s, p))

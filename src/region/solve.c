@@ -41,12 +41,14 @@ value_add(struct region_solver *p, struct region_value v)
 }
 
 void
-region_solver_init(struct region_solver *p, struct arena *a, size_t most)
+region_solver_init(struct region_solver *p, struct arena *a, size_t bytes,
+    uint64_t steps)
 {
 	memset(p, 0, sizeof(*p));
 	p->arena = a;
 	p->arena_from = a->used;
-	p->arena_most = most;
+	p->arena_most = bytes;
+	p->most = p->once = steps;
 	p->sets.size = sizeof(struct set);
 	p->keys.size = sizeof(struct span);
 	p->terms.size = sizeof(struct term);
@@ -67,7 +69,8 @@ region_key(struct region_solver *p, struct span key)
 {
 	struct span *at = p->keys.items;
 
-	p->steps += p->keys.n;
+	if (!region_step(p, p->keys.n))
+		return 0;
 	for (uint32_t i = 1; i < p->keys.n; i++)
 		if (span_equal(at[i], key))
 			return (uint16_t)i;
@@ -115,7 +118,7 @@ solve_finite(struct region_solver *p, enum region_dim dim, const struct set *of,
 		p->spent = true;
 		return REGION_WAIT;
 	}
-	for (uint32_t i = 0; i < of->n; i++) {
+	for (uint32_t i = 0; i < of->n && !p->spent; i++) {
 		struct region_value v = { .s = of->glob[i]->text };
 
 		if (found == REGION_SOME && region_compare(dim, &v, best) >= 0)
@@ -486,5 +489,5 @@ solve(struct region_solver *p, enum region_dim dim, uint32_t *value)
 		found = REGION_SOME;
 	}
 	*value = found == REGION_SOME ? value_add(p, v) : 0;
-	return found;
+	return p->spent ? REGION_WAIT : found;
 }

@@ -72,16 +72,21 @@ prove(const struct pair *p, uint64_t steps, uint64_t tick)
 	struct prover *prover = prover_new(&q, &proofs);
 
 	assert_non_null(prover);
-	while (!prover_run(prover, tick, &r))
-		continue;
+	for (bool done = false; !done;) {
+		uint64_t before = prover_steps(prover);
+
+		done = prover_run(prover, tick, &r);
+		assert_true(tick == UINT64_MAX ||
+		    prover_steps(prover) - before <= tick + SLACK);
+	}
 	assert_true(proofs.used <= PROVER_ARENA + 4096);
 	assert_true(r.steps <= (steps ? steps : PROVER_STEPS) + SLACK);
 	arena_release(&proofs);
 	return r;
 }
 
-static enum prover_verdict
-judge(struct pair *p)
+static struct prover_result
+judged(struct pair *p)
 {
 	struct prover_result all;
 	struct prover_result again;
@@ -97,7 +102,13 @@ judge(struct pair *p)
 			assert_int_equal(less.verdict, all.verdict);
 	}
 	arena_release(&policies);
-	return all.verdict;
+	return all;
+}
+
+static enum prover_verdict
+judge(struct pair *p)
+{
+	return judged(p).verdict;
 }
 
 static int
@@ -295,6 +306,81 @@ many_programs_are_decided(void **state)
 	assert_int_not_equal(judge(&p), PROVER_EXCEEDS);
 }
 
+/* Paths of so many bytes, each against as many globs with a hole for every
+ * other one of them. */
+static struct prover_result
+long_paths(unsigned rules, unsigned bytes)
+{
+	struct pair p;
+
+	pair_init(&p);
+	ADD(&p.line[0], "/a>h.b.test:1 R [");
+	for (unsigned i = 0; i < rules; i++) {
+		ADD(&p.line[0], "%sGET /", i ? "; " : "");
+		for (unsigned k = 5; k < bytes; k++)
+			ADD(&p.line[0], "a");
+		ADD(&p.line[0], "%03u", i);
+	}
+	ADD(&p.line[0], "] ![");
+	for (unsigned i = 0; i < rules; i++) {
+		ADD(&p.line[0], "* /");
+		for (unsigned k = 7; k < bytes; k += 2)
+			ADD(&p.line[0], "*a");
+		ADD(&p.line[0], "x%03u; ", i);
+	}
+	ADD(&p.line[0], "* /*a*]\n");
+	ADD(&p.line[1], "/a>other.b.test:1 R [GET /z]\n");
+	return judged(&p);
+}
+
+/* A step is a dozen places of a glob, at the least. */
+static void
+places_of_globs_are_counted(void **state)
+{
+	struct prover_result r;
+
+	(void)state;
+	r = long_paths(1, 1000);
+	assert_int_equal(r.verdict, PROVER_WITHIN);
+	assert_true(r.steps > 1000 * 1000 / 4 / 12);
+	assert_int_equal(long_paths(120, 1000).verdict, PROVER_OUT_OF_BUDGET);
+	assert_int_equal(long_paths(30, 4000).verdict, PROVER_OUT_OF_BUDGET);
+}
+
+static void
+queries_of_many_keys_end(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_init(&p);
+	for (size_t i = 0; i < 2; i++) {
+		ADD(&p.line[i], "/a>h.b.test:1 R [GET /%s {", i ? "s" : "*");
+		for (unsigned k = 0; k < 12000; k++)
+			ADD(&p.line[i], "%sk%u=1", k ? "," : "", k);
+		ADD(&p.line[i], "}]\n");
+	}
+	assert_int_equal(judge(&p), PROVER_OUT_OF_BUDGET);
+}
+
+/* None of the child's many denies holds one of the parent's many. */
+static void
+denies_that_hold_nothing_end(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_init(&p);
+	for (size_t i = 0; i < 2; i++) {
+		ADD(&p.line[i], "/a>h.b.test:1 R [* **] ![");
+		for (unsigned k = 0; k < 3000; k++)
+			ADD(&p.line[i], "%s* **/r%u/%s", k ? "; " : "", k,
+			    i ? "**" : "b");
+		ADD(&p.line[i], "]\n");
+	}
+	assert_int_not_equal(judge(&p), PROVER_UNSUPPORTED);
+}
+
 int
 main(void)
 {
@@ -308,6 +394,9 @@ main(void)
 		cmocka_unit_test(many_endpoints_are_decided),
 		cmocka_unit_test(many_denies_are_decided),
 		cmocka_unit_test(many_programs_are_decided),
+		cmocka_unit_test(places_of_globs_are_counted),
+		cmocka_unit_test(queries_of_many_keys_end),
+		cmocka_unit_test(denies_that_hold_nothing_end),
 	};
 
 	return cmocka_run_group_tests_name("budget", tests, setup, teardown);

@@ -251,7 +251,7 @@ run(enum region_dim of, void (*make)(void))
 		struct round r;
 
 		arena_init(&arena, 16 << 20);
-		region_solver_init(&s, &arena, 8 << 20);
+		region_solver_init(&s, &arena, 8 << 20, UINT64_MAX);
 		s.until = UINT64_MAX;
 		r.in = 1 + chance(2);
 		for (size_t i = 0; i < GLOBS; i++) {
