@@ -41,6 +41,31 @@ piece_take(struct pieces *s, const struct text *one)
 		s->piece[s->n++] = span_of(one->to, one->n);
 }
 
+enum {
+	SIMPLE = 1000, /* bytes of a key that YAML takes without a '?' */
+};
+
+/* A key and its ':'. In a block it is indented, else it is in braces. */
+static void
+key_print(struct text *t, struct span key, const char *indent)
+{
+	struct text one = { .a = t->a };
+
+	text_quoted(&one, key);
+	t->spent |= one.spent;
+	if (t->spent)
+		return;
+	text_add(t, indent);
+	if (one.n > SIMPLE)
+		text_add(t, "? ");
+	text_add(t, one.to);
+	if (one.n > SIMPLE) {
+		text_add(t, *indent ? "\n" : " ");
+		text_add(t, indent);
+	}
+	text_add(t, ":");
+}
+
 static void
 quoted_list(struct text *t, const struct policy_globs *g)
 {
@@ -81,8 +106,8 @@ query_print(struct text *t, const struct policy_rule *rule)
 {
 	for (size_t i = 0; i < rule->query_n; i++) {
 		text_add(t, i ? ", " : "");
-		text_quoted(t, rule->query[i].key);
-		text_add(t, ": ");
+		key_print(t, rule->query[i].key, "");
+		text_add(t, " ");
 		globs_print(t, &rule->query[i].values);
 	}
 }
@@ -330,9 +355,8 @@ entry_print(struct text *t, const struct policy_entry *entry)
 {
 	struct pieces s;
 
-	text_add(t, "  ");
-	text_quoted(t, entry->key);
-	text_add(t, ":\n");
+	key_print(t, entry->key, "  ");
+	text_add(t, "\n");
 	if (!span_equal(entry->name, entry->key)) {
 		text_add(t, "    name: ");
 		text_quoted(t, entry->name);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "../../lib/policy_check.h"
 #include "../../lib/unit.h"
 #include "policy/policy.h"
 
@@ -235,12 +236,68 @@ a_value_written_twice_is_one(void **state)
 	arena_release(&a);
 }
 
+/* A key of so many characters, of a name or of a query. */
+static void
+add_key(struct buf *b, const char *character, size_t n, const char *after)
+{
+	add(b, "\"");
+	for (size_t i = 0; i < n; i++)
+		add(b, character);
+	add(b, "\"");
+	add(b, after);
+}
+
+static void
+check_keys(bool is_json, const char *character, size_t n)
+{
+	static struct yaml_errors errors;
+	const char *mark = is_json ? "" : "? ";
+	struct policy p = { 0 };
+	struct fault f = { 0 };
+	struct arena a;
+	struct buf b;
+
+	buf_init(&b, 64 << 10);
+	arena_init(&a, 16 << 20);
+	add(&b, "{\"version\": 1, \"network_policies\": {");
+	add(&b, mark);
+	add_key(&b, character, n,
+	    " : {\"binaries\": [{\"path\": \"/c\"}], \"endpoints\": [{"
+	    "\"host\": \"x.y\", \"port\": 1, \"protocol\": \"rest\", "
+	    "\"rules\": [{\"allow\": {\"path\": \"/a\", \"query\": {");
+	add(&b, mark);
+	add_key(&b, character, n, " : \"v\"}}}]}]}}}");
+	if ((is_json ? policy_read_json : policy_read_yaml)(buf_span(&b), 0, &a,
+		&p, &errors, &f) != 0)
+		fail_msg("%zu: %s", n, f.text);
+	policy_check(&p, &a);
+	arena_release(&a);
+	buf_release(&b);
+}
+
+/* YAML has a limit for keys that do not say that they are some. */
+static void
+long_keys_read_back(void **state)
+{
+	static const size_t lengths[] = { 1, 160, 166, 167, 180, 990, 998, 999,
+		1000, 1001, 1017, 1022, 1023, 1024, 1025, 1100, 1365 };
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(lengths); i++)
+		for (size_t is_json = 0; is_json < 2; is_json++) {
+			check_keys(is_json, "k", lengths[i]);
+			check_keys(is_json, "\xe4\xb8\xad", lengths[i]);
+			check_keys(is_json, "k", 3 * lengths[i]);
+		}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(order_and_repetition_do_not_reach_the_hash),
 		cmocka_unit_test(a_value_written_twice_is_one),
+		cmocka_unit_test(long_keys_read_back),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
