@@ -116,8 +116,14 @@ keep(struct call *c, struct child_create *k, struct fault *f)
 	(void)boundary_mark(&k->above, true, &p);
 	if (make_north(c, k, &north, f) < 0 ||
 	    plan_make(&north.spec, &k->scene.info, &k->policy, &c->arena, &plan,
-		f) < 0 ||
-	    encode_plan(c, k, &plan, f) < 0)
+		f) < 0)
+		return -1;
+	/* It was proved to work there, whatever the home of its account is. */
+	plan.workdir = arena_str(&c->arena, k->scene.image.workdir);
+	if (plan.workdir == NULL)
+		return fault_set(f, FAULT_LIMIT,
+		    "the arguments take too much memory");
+	if (encode_plan(c, k, &plan, f) < 0)
 		return -1;
 	return object_keep(&north, &p, &c->arena, &k->row.object,
 	    &k->row.labels, f);

@@ -168,16 +168,16 @@ set_above(struct call *c, const nacre_v1_ProvePolicyRequest *ask,
 	return 0;
 }
 
-/* The child is known: it works where its user does. */
+/* A child works where its parent does; without one, where its user does. */
 static int
 set_image(struct call *c, const char *name, struct prove *k, struct fault *f)
 {
+	const struct policy *of = k->has_parent ? &k->parent : &k->child;
 	struct image_account who;
 
 	k->judgement.scene = &k->scene;
 	if (image_find(&c->g->images, name, &c->arena, &k->scene.info, f) < 0 ||
-	    image_run_as(&k->scene.info, k->child.user, k->child.group, &who,
-		f) < 0)
+	    image_run_as(&k->scene.info, of->user, of->group, &who, f) < 0)
 		return -1;
 	return scene_of_image(c->g, image_workdir(&k->scene.info, &who),
 	    &c->arena, &k->scene, f);

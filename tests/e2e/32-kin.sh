@@ -4,6 +4,11 @@
 . "$(dirname "$0")/../lib/e2e.sh"
 gateway_up
 nacre image import tiny "$(tiny_image)" >/dev/null
+# An image with two accounts of one id.
+cp -a "$work/tiny" "$work/twins"
+mkdir -p "$work"/twins/{srv/app,home/sandbox}
+printf 'app:x:1000:1000::/srv/app:/bin/sh\nsandbox:x:1000:1000::/home/sandbox:/bin/sh\n' >"$work/twins/etc/passwd"
+nacre image import twins "$work/twins" >/dev/null
 mkdir "$work/py"
 protoc -I "$top/proto" --python_out="$work/py" "$top"/proto/openshell_*.proto "$top/proto/nacre_v1.proto"
 while IFS='|' read -r kind status title; do

@@ -148,6 +148,22 @@ got = policy_of("short", sandbox.SandboxPolicy())
 test("network_policies: {}" in got, "a child's message may leave out the version", got)
 call("DeleteChild", nacre.DeleteChildRequest(id="boss"), nacre.DeleteChildReply)
 
+# --- where it works
+create(name="twins", command=["sleep", "1000"], **{"from": "twins"})
+call("CreateGrant", nacre.CreateGrantRequest(sandbox="twins", max_depth=1, max_breadth=8, max_total=8, programs=["/bin/sh"]), nacre.GrantReply)
+other = "filesystem_policy: {include_workdir: true}\nprocess: {run_as_user: '1000'}\n"
+create(name="other", parent="twins", command=["sh", "-c", "pwd >/tmp/out; mv /tmp/out /tmp/done; sleep 1000"], policy=other)
+for _ in range(100):
+    try:
+        got = file("twins/other", "/tmp/done").data
+        break
+    except grpc.RpcError as e:
+        if e.code() != Code.NOT_FOUND:
+            raise
+        time.sleep(0.1)
+test(got == b"/home/sandbox\n", "a child works where its parent does, also as another account of that id", got)
+call("DeleteChild", nacre.DeleteChildRequest(id="twins"), nacre.DeleteChildReply)
+
 # --- pages
 for n in range(3):
     create(name="p%d" % n, parent="lead", kind="tool")
