@@ -222,9 +222,21 @@ on_done(struct proof *p)
 	call_resume(p->owner);
 }
 
+/* Its tree's time for proofs; the root may be gone by now. */
+static void
+spend(struct call *c, const struct judgement *j)
+{
+	struct grant_worth *worth = tree_worth(c->g, j->tree);
+
+	if (worth != NULL)
+		grant_worth_spend(worth, j->proof.steps, clock_mono_ms());
+}
+
+/* What was proved until then was proved. */
 static void
 on_left(struct call *c)
 {
+	spend(c, judge_of(c));
 	proof_drop(&judge_of(c)->proof);
 }
 
@@ -233,13 +245,9 @@ static int
 judged(struct call *c, struct fault *f)
 {
 	struct judgement *j = judge_of(c);
-	/* Its root may be gone by now. */
-	struct grant_worth *worth = tree_worth(c->g, j->tree);
 	uint64_t now = 0;
 
-	if (worth != NULL)
-		grant_worth_spend(worth, j->proof.steps, clock_mono_ms());
-
+	spend(c, j);
 	if (maximum_generation(c->g, &now, f) < 0)
 		return -1;
 	if (now == j->maximum.generation)

@@ -141,6 +141,9 @@ open_link(struct proof *p)
 static bool
 slice(struct proof *p)
 {
+	uint64_t before;
+	bool is_done;
+
 	while (p->link < PROOF_LINKS && p->above[p->link] == NULL)
 		p->link++;
 	if (p->link == PROOF_LINKS)
@@ -149,10 +152,12 @@ slice(struct proof *p)
 		out_of_memory(p);
 		return true;
 	}
-	if (!prover_run(p->prover, PROVER_TICK, &p->result))
+	before = prover_steps(p->prover);
+	is_done = prover_run(p->prover, PROVER_TICK, &p->result);
+	p->steps += prover_steps(p->prover) - before;
+	if (!is_done)
 		return false;
 	p->prover = NULL;
-	p->steps += p->result.steps;
 	if (p->result.verdict != PROVER_WITHIN)
 		return true;
 	p->link++;

@@ -41,7 +41,7 @@ struct proof {
 	/* out: WITHIN, or the first link that is not */
 	struct prover_result result;
 	enum proof_link link;
-	uint64_t steps; /* of all links */
+	uint64_t steps; /* of all links, so far */
 	/* proof.c's own */
 	struct gateway *g;
 	struct prover *prover;

@@ -4,10 +4,12 @@
  * what is said of a result.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "../../lib/unit.h"
 #include "gateway/judge.h"
 #include "gateway/refusal.h"
+#include "gateway/tree.h"
 #include "policy/policy.h"
 #include "wire/wire.h"
 
@@ -283,6 +285,57 @@ a_dropped_one_is_never_told(void **state)
 	proof_drop(&b.proof);
 }
 
+static int
+on_within(struct call *c, struct fault *f)
+{
+	(void)c;
+	(void)f;
+	return 0;
+}
+
+/* As a call that is judged, and whose client leaves in the middle of it. */
+static void
+what_was_proved_is_charged_when_the_client_leaves(void **state)
+{
+	struct judgement j = { .child = hard_policy(), .then = on_within };
+	struct call c = { .g = &gateway };
+	char folder[] = "/tmp/nacre-proof.XXXXXX";
+	struct grant_worth before;
+	struct fault f = { 0 };
+	char path[64];
+
+	(void)state;
+	j.parent = read_policy(API(GET("/v1/x")));
+	assert_non_null(mkdtemp(folder));
+	(void)text_fmt(path, sizeof(path), "%s/db", folder);
+	gateway.store = store_open(path, &f);
+	assert_non_null(gateway.store);
+	arena_init(&c.arena, 64 << 20);
+	(void)text_copy(j.tree, sizeof(j.tree), SPAN_LIT("root"));
+	(void)tree_number(&gateway, j.tree);
+	assert_int_equal(judge(&c, &j, &f), 0);
+	before = *tree_worth(&gateway, j.tree);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(loop_tick(gateway.loop, 0, &f), 0);
+	assert_true(j.proof.queued);
+	assert_true(j.proof.steps >= PROVER_TICK);
+	c.left(&c);
+	assert_null(gateway.proofs);
+	assert_true(
+	    tree_worth(&gateway, j.tree)->level < before.level - PROVER_TICK);
+	tree_forget(&gateway, j.tree);
+	arena_release(&c.arena);
+	store_close(gateway.store);
+	gateway.store = NULL;
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const ends[] = { "", "-wal", "-shm" };
+
+		(void)text_fmt(path, sizeof(path), "%s/db%s", folder, ends[i]);
+		(void)unlink(path);
+	}
+	(void)rmdir(folder);
+}
+
 /* Of one, and then of many. */
 static void
 too_many_are_busy(void **state)
@@ -445,6 +498,7 @@ main(void)
 		EACH(short_ones_do_not_wait_for_long_ones),
 		EACH(no_more_than_have_a_turn_hold_memory),
 		EACH(a_dropped_one_is_never_told),
+		EACH(what_was_proved_is_charged_when_the_client_leaves),
 		EACH(too_many_are_busy),
 		EACH(who_asks_for_many_delays_another_by_a_slice_a_slice),
 		EACH(turns_go_to_who_has_fewest),
