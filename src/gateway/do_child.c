@@ -208,7 +208,7 @@ complete(struct call *c, struct child_create *k, struct fault *f)
 	    which_row(c, &k->parent, &k->parent_row, f) < 0 ||
 	    boundary_of(&k->parent_row, &c->arena, &k->above, f) < 0)
 		return -1;
-	if (policy_complete(k->ask.has_policy ? &k->written : NULL,
+	if (plan_complete(k->ask.has_policy ? &k->written : NULL,
 		&k->above.policy, inherit, &c->arena, &k->policy, f) < 0)
 		return -1;
 	return scene_of_sandbox(c->g, &k->parent_row, &c->arena, &k->scene, f);

@@ -200,7 +200,7 @@ prove_turn(struct call *c, struct fault *f)
 	k->child = k->written;
 	if (k->has_parent) {
 		k->judgement.parent = &k->parent;
-		if (policy_complete(&k->written, &k->parent, 0, &c->arena,
+		if (plan_complete(&k->written, &k->parent, 0, &c->arena,
 			&k->child, f) < 0)
 			return -1;
 	}

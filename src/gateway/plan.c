@@ -170,6 +170,15 @@ plan_policy_text(struct span text, unsigned flags, struct arena *a,
 	return 0;
 }
 
+int
+plan_complete(const struct policy *child, const struct policy *parent,
+    unsigned inherit, struct arena *a, struct policy *out, struct fault *f)
+{
+	if (policy_complete(child, parent, inherit, a, out, f) < 0)
+		return wrong(f);
+	return 0;
+}
+
 static int
 resolve_user(const struct image_info *image, const struct policy *p,
     struct arena *a, nacre_store_v1_Plan *plan, struct fault *f)

@@ -21,6 +21,10 @@ int plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m,
     struct fault *f) MUST_CHECK;
 int plan_policy_text(struct span text, unsigned flags, struct arena *a,
     struct policy *p, struct fault *f) MUST_CHECK;
+/* policy_complete(); what is too much for it is POLICY_INVALID, too. */
+int plan_complete(const struct policy *child, const struct policy *parent,
+    unsigned inherit, struct arena *a, struct policy *out,
+    struct fault *f) MUST_CHECK;
 /* Everything in *plan lives in a. */
 int plan_make(const openshell_v1_SandboxSpec *spec,
     const struct image_info *image, const struct policy *p, struct arena *a,

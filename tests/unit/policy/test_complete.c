@@ -11,7 +11,7 @@ static int
 start(void **state)
 {
 	(void)state;
-	arena_init(&arena, 16 << 20);
+	arena_init(&arena, 256 << 20);
 	return 0;
 }
 
@@ -146,6 +146,55 @@ names_behind_wildcards_only_are_held_to_public_addresses(void **state)
 	}
 }
 
+/* Of n endpoints, each with its number in place of the @. */
+static struct policy
+many(const char *host, unsigned n)
+{
+	static struct yaml_errors errors;
+	const char *at = strchr(host, '@');
+	struct policy p = { 0 };
+	struct fault f = { 0 };
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	assert_int_equal(buf_fmt(&b,
+			     "network_policies: {p: {binaries: [{path: /c}], "
+			     "endpoints: [\n"),
+	    0);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(buf_fmt(&b, "{host: '%.*s%u%s', port: 1},\n",
+				     (int)(at - host), host, i, at + 1),
+		    0);
+	assert_int_equal(buf_fmt(&b, "]}}\n"), 0);
+	if (policy_read_yaml(buf_span(&b), POLICY_READ_CHILD, &arena, &p,
+		&errors, &f) != 0)
+		fail_msg("%s", f.text);
+	buf_release(&b);
+	return p;
+}
+
+static void
+many_names_below_many_wildcards_end(void **state)
+{
+	struct policy hard = many("*a*a*a*a*a*a*a*a*a*a*z@*.b.c", 3300);
+	struct policy names =
+	    many("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@x.b.c", 3300);
+	struct policy plain = many("*.x@.com", 2000);
+	struct policy below = many("api.x@.com", 2000);
+	struct policy out = { 0 };
+	struct fault f = { 0 };
+
+	(void)state;
+	assert_int_equal(policy_complete(&names, &hard, 0, &arena, &out, &f),
+	    -1);
+	assert_int_equal(f.code, FAULT_LIMIT);
+	fault_clear(&f);
+	assert_int_equal(policy_complete(&below, &plain, 0, &arena, &out, &f),
+	    0);
+	for (size_t i = 0; i < 2000; i++)
+		assert_true(out.entries->endpoints[i].allowed.is_public);
+}
+
 int
 main(void)
 {
@@ -154,6 +203,7 @@ main(void)
 		cmocka_unit_test(sections_named_by_inherit_are_the_parents),
 		cmocka_unit_test(
 		    names_behind_wildcards_only_are_held_to_public_addresses),
+		cmocka_unit_test(many_names_below_many_wildcards_end),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
