@@ -71,14 +71,21 @@ cli_enforcement_json(struct json_out *o,
 static int
 set(struct client *cl, const char *name, const char *path, struct fault *f)
 {
+	static char network[] = "network_policies";
+	static char *inherit[] = { network };
 	openshell_v1_UpdateConfigRequest ask =
 	    openshell_v1_UpdateConfigRequest_init_zero;
 	openshell_v1_UpdateConfigResponse a =
 	    openshell_v1_UpdateConfigResponse_init_zero;
+	struct policy p;
 
-	if (cli_policy_message(cl->cli, path, &ask.policy, f) != 0)
+	if (load(path, 0, &cl->cli->arena, &p, f) != 0 ||
+	    policy_message(&p, &cl->cli->arena, &ask.policy, f) != 0)
 		return -1;
 	ask.has_policy = true;
+	/* The message cannot say that it has no such section. */
+	ask.inherit = inherit;
+	ask.inherit_count = p.has_network ? 0 : 1;
 	ask.name = arena_str(&cl->cli->arena, span_str(name));
 	client_doing(cl, "waiting for the proof");
 	if (CLIENT_UNARY(cl, "/openshell.v1.OpenShell/UpdateConfig",

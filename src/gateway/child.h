@@ -33,9 +33,6 @@ int child_ask(struct call *c, struct grant_create *to,
 /* Its policy; k->unread says what is wrong with it. */
 int child_policy(struct call *c, struct child_create *k,
     struct fault *f) MUST_CHECK;
-/* Sections that are taken from the parent, policy_section bits. */
-int child_inherit(const nacre_v1_CreateChildSandboxRequest *ask, unsigned *out,
-    struct fault *f) MUST_CHECK;
 
 /* do_child.c: the digest of what was asked; was it asked before? Then
  * k->is_repeat and c->sandbox_id say so. Without a parent, of the caller. */

@@ -95,35 +95,6 @@ child_ask(struct call *c, struct grant_create *to, struct fault *f)
 
 /* --- its policy */
 
-int
-child_inherit(const nacre_v1_CreateChildSandboxRequest *ask, unsigned *out,
-    struct fault *f)
-{
-	static const struct {
-		const char *name;
-		unsigned bit;
-	} sections[] = {
-		{ "filesystem_policy", POLICY_FILESYSTEM },
-		{ "landlock", POLICY_LANDLOCK },
-		{ "process", POLICY_PROCESS },
-		{ "network_policies", POLICY_NETWORK },
-	};
-
-	*out = 0;
-	for (pb_size_t i = 0; i < ask->inherit_count; i++) {
-		size_t s = 0;
-
-		while (s < NELEM(sections) &&
-		    strcmp(sections[s].name, ask->inherit[i]) != 0)
-			s++;
-		if (s == NELEM(sections))
-			return fault_field(f, "inherit",
-			    "inherit names sections of a policy");
-		*out |= sections[s].bit;
-	}
-	return 0;
-}
-
 static bool
 is_json(struct span text)
 {

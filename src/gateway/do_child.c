@@ -202,9 +202,10 @@ child_judged(struct call *c, struct fault *f)
 static int
 complete(struct call *c, struct child_create *k, struct fault *f)
 {
+	const nacre_v1_CreateChildSandboxRequest *ask = c->ask;
 	unsigned inherit;
 
-	if (child_inherit(c->ask, &inherit, f) < 0 ||
+	if (plan_inherit(ask->inherit, ask->inherit_count, &inherit, f) < 0 ||
 	    which_row(c, &k->parent, &k->parent_row, f) < 0 ||
 	    boundary_of(&k->parent_row, &c->arena, &k->above, f) < 0)
 		return -1;

@@ -26,7 +26,9 @@ struct write {
 	uint32_t uid;
 	uint32_t gid;
 	struct policy old;
-	struct policy policy;
+	struct policy written;
+	struct policy policy;                       /* of a child: completed */
+	openshell_sandbox_v1_SandboxPolicy message; /* as it is told */
 	struct boundary above; /* what is in force in its parent, of a child */
 	struct scene scene;
 	struct judgement judgement;
@@ -141,6 +143,28 @@ config_judged(struct call *c, struct fault *f)
 	return 0;
 }
 
+/* As at create: a child is completed before anything is judged. */
+static int
+read_policy(struct call *c, struct write *w, struct fault *f)
+{
+	const openshell_v1_UpdateConfigRequest *ask = c->ask;
+	bool is_child = w->above.parent[0] != '\0';
+	unsigned inherit;
+
+	if (plan_inherit(ask->inherit, ask->inherit_count, &inherit, f) < 0 ||
+	    plan_policy(&ask->policy, is_child ? POLICY_READ_CHILD : 0,
+		&c->arena, &w->written, f) < 0)
+		return -1;
+	w->policy = w->written;
+	w->message = ask->policy;
+	if (!is_child)
+		return 0;
+	if (plan_complete(&w->written, &w->above.policy, inherit, &c->arena,
+		&w->policy, f) < 0)
+		return -1;
+	return policy_message(&w->policy, &c->arena, &w->message, f);
+}
+
 static int
 config_turn(struct call *c, struct fault *f)
 {
@@ -153,7 +177,8 @@ config_turn(struct call *c, struct fault *f)
 	    sandbox_plan(&row, &c->arena, &plan, f) < 0 ||
 	    plan_policy_text(wire_span(plan.policy), 0, &c->arena, &w->old, f) <
 		0 ||
-	    plan_policy(&ask->policy, 0, &c->arena, &w->policy, f) < 0 ||
+	    boundary_above(c->g, row.id, &c->arena, &w->above, f) < 0 ||
+	    read_policy(c, w, f) < 0 ||
 	    scene_of_sandbox(c->g, &row, &c->arena, &w->scene, f) < 0)
 		return -1;
 	(void)text_copy(w->id, sizeof(w->id), span_str(row.id));
@@ -165,8 +190,6 @@ config_turn(struct call *c, struct fault *f)
 	w->judgement.child = &w->policy;
 	w->judgement.scene = &w->scene;
 	w->judgement.then = config_judged;
-	if (boundary_above(c->g, w->id, &c->arena, &w->above, f) < 0)
-		return -1;
 	if (w->above.parent[0] != '\0')
 		w->judgement.parent = &w->above.policy;
 	return judge(c, &w->judgement, f);
@@ -223,12 +246,11 @@ static int
 put_policy(struct call *c, struct store_sandbox *row, const char *hash,
     struct object_policy *p, struct fault *f)
 {
-	const openshell_v1_UpdateConfigRequest *ask = c->ask;
 	struct write *w = c->work;
 
 	if (!span_equal(w->policy.text, w->old.text)) {
 		p->generation++;
-		p->message = &ask->policy;
+		p->message = &w->message;
 		stale_begin(c->g);
 	}
 	p->hash = hash;

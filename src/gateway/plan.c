@@ -171,6 +171,34 @@ plan_policy_text(struct span text, unsigned flags, struct arena *a,
 }
 
 int
+plan_inherit(char *const *names, size_t n, unsigned *out, struct fault *f)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} sections[] = {
+		{ "filesystem_policy", POLICY_FILESYSTEM },
+		{ "landlock", POLICY_LANDLOCK },
+		{ "process", POLICY_PROCESS },
+		{ "network_policies", POLICY_NETWORK },
+	};
+
+	*out = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t s = 0;
+
+		while (s < NELEM(sections) &&
+		    strcmp(sections[s].name, names[i]) != 0)
+			s++;
+		if (s == NELEM(sections))
+			return fault_field(f, "inherit",
+			    "inherit names sections of a policy");
+		*out |= sections[s].bit;
+	}
+	return 0;
+}
+
+int
 plan_complete(const struct policy *child, const struct policy *parent,
     unsigned inherit, struct arena *a, struct policy *out, struct fault *f)
 {

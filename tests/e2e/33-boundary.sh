@@ -8,8 +8,8 @@ cd "$work" || exit 1
 row() { nacre audit list --verb "$1" --limit 1 -o json | python3 -c 'import json,sys; print(json.load(sys.stdin)[-1][sys.argv[1]])' "${2:-detail}"; }
 count() { nacre audit list --verb "$1" -o json | grep -o '"row"' | wc -l; }
 create() { nacre sandbox create --quiet --parent "$1" --name "$2" "${@:3}" -- sleep 1000; }
-# full NAME: what the whole gateway calls the child of that name.
-full() { nacre sandbox children lead -o json | python3 -c 'import json,sys
+# full NAME [PARENT]: what the whole gateway calls the child of that name.
+full() { nacre sandbox children "${2:-lead}" -o json | python3 -c 'import json,sys
 for c in json.load(sys.stdin):
     if c["name"] == sys.argv[1]: print(c["full_name"])' "$1"; }
 stale() { nacre sandbox list --stale | tail -n +2 | cut -d' ' -f1 | sed 's/-.*//' | sort | tr '\n' ' '; }
@@ -113,3 +113,23 @@ is "$(stale)" "heir " "the other is stale as before"
 nacre policy set lead middle.yaml >/dev/null
 until_is "" stale
 ok $? "a policy that takes it in again ends that"
+
+# --- a write is completed as a create is
+nacre sandbox delete lead >/dev/null
+net() { printf 'version: 1\nnetwork_policies: {api: {endpoints: [{host: "%s", port: 443}], binaries: [{path: /usr/bin/curl}]}}\n' "$1"; }
+{ net '*.example.com'; printf 'filesystem_policy: {read_only: [/home]}\nlandlock: {compatibility: best_effort}\n'; } >sky.yaml
+net api.example.com >name.yaml
+net www.example.com >other.yaml
+printf 'version: 1\nprocess: {}\n' >none.yaml
+nacre sandbox create --quiet --name sky --from tiny --memory 64 --policy sky.yaml "${limits[@]}" -- sleep 1000 >/dev/null 2>&1
+create sky cloud --policy name.yaml >/dev/null 2>&1
+cloud=$(full cloud sky)
+hash=$(get "$cloud" policy_hash)
+run nacre policy set "$cloud" name.yaml
+is "$code $(get "$cloud" policy_hash) $(get "$cloud" policy_generation)" "0 $hash 1" "the file a child was created with is its policy already"
+run nacre policy set "$cloud" other.yaml
+is "$code $(get "$cloud" policy_generation)" "0 2" "a file with a network only is written to a running child"
+like "$(get "$cloud" policy | tr "\n" " ")" 'read_only:.*/home.*best_effort.*www.example.com.*public' "its other sections are its parent's"
+run nacre policy set "$cloud" none.yaml
+is "$code" 0 "and one without a network"
+like "$(get "$cloud" policy)" '\*.example.com' "has its parent's"
