@@ -85,6 +85,8 @@ child_ask(struct call *c, struct grant_create *to, struct fault *f)
 		return fault_field(f, "policy",
 		    "policy is given once, as text or as a message");
 	if (take_kind(ask->kind, to, f) < 0 ||
+	    plan_inherit(ask->inherit, ask->inherit_count, &to->inherit, f) <
+		0 ||
 	    take_list(ask->command, ask->command_count, &c->arena, &to->command,
 		&to->command_n, f) < 0 ||
 	    take_list(ask->providers, ask->providers_count, &c->arena,

@@ -202,15 +202,11 @@ child_judged(struct call *c, struct fault *f)
 static int
 complete(struct call *c, struct child_create *k, struct fault *f)
 {
-	const nacre_v1_CreateChildSandboxRequest *ask = c->ask;
-	unsigned inherit;
-
-	if (plan_inherit(ask->inherit, ask->inherit_count, &inherit, f) < 0 ||
-	    which_row(c, &k->parent, &k->parent_row, f) < 0 ||
+	if (which_row(c, &k->parent, &k->parent_row, f) < 0 ||
 	    boundary_of(&k->parent_row, &c->arena, &k->above, f) < 0)
 		return -1;
 	if (plan_complete(k->ask.has_policy ? &k->written : NULL,
-		&k->above.policy, inherit, &c->arena, &k->policy, f) < 0)
+		&k->above.policy, k->ask.inherit, &c->arena, &k->policy, f) < 0)
 		return -1;
 	return scene_of_sandbox(c->g, &k->parent_row, &c->arena, &k->scene, f);
 }

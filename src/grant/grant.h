@@ -292,6 +292,7 @@ struct grant_create {
 	size_t command_n;
 	bool has_policy;
 	struct span policy; /* as written; judged elsewhere */
+	unsigned inherit;   /* sections of it that it takes from the parent */
 	const struct grant_variable *environment;
 	size_t environment_n;
 	bool has_providers;

@@ -19,6 +19,7 @@ enum tag {
 	TAG_PROVIDER,
 	TAG_IDLE,
 	TAG_FROM,
+	TAG_INHERIT,
 };
 
 static void
@@ -128,6 +129,8 @@ grant_create_digest(const struct grant_create *c, const uint8_t *policy_hash,
 		add_number(&d, TAG_IDLE, c->idle_seconds);
 	if (c->has_from)
 		add(&d, TAG_FROM, c->from);
+	if (c->inherit)
+		add_number(&d, TAG_INHERIT, c->inherit);
 	digest_final(&d, out);
 }
 

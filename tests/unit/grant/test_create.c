@@ -222,6 +222,24 @@ no_value_passes_for_two(void **state)
 }
 
 static void
+what_is_inherited_is_an_argument(void **state)
+{
+	struct grant_create c;
+	uint8_t a[DIGEST_SIZE];
+	uint8_t b[DIGEST_SIZE];
+
+	(void)state;
+	grant_create_init(&c);
+	grant_create_digest(&c, NULL, a);
+	c.inherit = 8;
+	grant_create_digest(&c, NULL, b);
+	assert_memory_not_equal(a, b, sizeof(a));
+	c.inherit = 12;
+	grant_create_digest(&c, NULL, a);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+static void
 a_request_id_is_answered_by_what_is_known(void **state)
 {
 	const uint8_t other[DIGEST_SIZE] = { 9 };
@@ -278,6 +296,7 @@ main(void)
 		cmocka_unit_test(an_environment_has_128_entries_of_8_kib),
 		cmocka_unit_test(equal_arguments_have_equal_digests),
 		cmocka_unit_test(no_value_passes_for_two),
+		cmocka_unit_test(what_is_inherited_is_an_argument),
 		cmocka_unit_test(a_request_id_is_answered_by_what_is_known),
 		cmocka_unit_test(an_arena_that_is_spent_is_told),
 	};
