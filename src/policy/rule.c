@@ -202,6 +202,19 @@ http_read(struct reader *r, const struct yaml_node *node,
 
 /* --- RPC */
 
+/* As a decoded message may have it. */
+static bool
+is_twice(const struct yaml_node *map, const char *key)
+{
+	const struct yaml_node *node = yaml_get(map, key);
+
+	if (node)
+		node = node->next;
+	while (node && !span_is(node->key, key))
+		node = node->next;
+	return node;
+}
+
 static void
 tool_read(struct reader *r, const struct yaml_node *node,
     struct policy_rule *to)
@@ -223,6 +236,8 @@ tool_read(struct reader *r, const struct yaml_node *node,
 		    yaml_get(params, "name")) {
 			enter(r, "name");
 			globs_read(r, yaml_get(params, "name"), &to->tool);
+			if (is_twice(params, "name"))
+				read_error(r, params, "the same key twice");
 			leave(r);
 		}
 		leave(r);

@@ -209,6 +209,44 @@ mistakes_are_named_by_their_fields(void **state)
 	    0);
 }
 
+/* Which of two would hold? */
+static void
+a_tool_is_named_once(void **state)
+{
+	static char mcp[] = "mcp";
+	static char call[] = "tools/call";
+	static char name[] = "name";
+	static char tools[][4] = { "one", "two" };
+	openshell_sandbox_v1_L7Allow_ParamsEntry params[2];
+	openshell_sandbox_v1_L7Rule rule =
+	    openshell_sandbox_v1_L7Rule_init_zero;
+	struct policy p;
+	struct fault f = { 0 };
+	struct one o;
+
+	(void)state;
+	memset(params, 0, sizeof(params));
+	fill(&o);
+	o.e.protocol = mcp;
+	o.e.rules = &rule;
+	o.e.rules_count = 1;
+	rule.has_allow = true;
+	rule.allow.method = call;
+	rule.allow.params = params;
+	rule.allow.params_count = 1;
+	for (size_t i = 0; i < NELEM(params); i++) {
+		params[i].key = name;
+		params[i].has_value = true;
+		params[i].value.glob = tools[i];
+	}
+	assert_int_equal(policy_read_message(&o.m, 0, &arena, &p, &errors, &f),
+	    0);
+	rule.allow.params_count = 2;
+	says(&o.m, 0,
+	    "network_policies.a.endpoints[0].rules[0].allow.params.name: the "
+	    "same key twice");
+}
+
 static void
 an_absent_map_is_an_empty_one_in_a_child(void **state)
 {
@@ -264,6 +302,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_policy_and_its_message_say_the_same),
 		cmocka_unit_test(mistakes_are_named_by_their_fields),
+		cmocka_unit_test(a_tool_is_named_once),
 		cmocka_unit_test(an_absent_map_is_an_empty_one_in_a_child),
 		cmocka_unit_test(a_small_arena_is_a_limit_at_any_size),
 	};
