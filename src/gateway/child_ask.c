@@ -97,36 +97,6 @@ child_ask(struct call *c, struct grant_create *to, struct fault *f)
 
 /* --- its policy */
 
-static bool
-is_json(struct span text)
-{
-	while (text.len > 0 && strchr(" \t\r\n", text.ptr[0]) != NULL &&
-	    text.ptr[0] != '\0')
-		text = span_from(text, 1);
-	return text.len > 0 && text.ptr[0] == '{';
-}
-
-static int
-read_text(struct call *c, struct child_create *k, struct fault *f)
-{
-	struct yaml_errors *errors;
-
-	if (!is_json(k->ask.policy))
-		return plan_policy_text(k->ask.policy, POLICY_READ_CHILD,
-		    &c->arena, &k->written, f);
-	errors = arena_get(&c->arena, sizeof(*errors));
-	if (errors == NULL)
-		return out_of_room(f);
-	if (policy_read_json(k->ask.policy, POLICY_READ_CHILD, &c->arena,
-		&k->written, errors, f) == 0)
-		return 0;
-	if (f->code == FAULT_INVALID || f->code == FAULT_LIMIT)
-		f->code = FAULT_POLICY_INVALID;
-	if (f->field[0] == '\0')
-		(void)text_copy(f->field, sizeof(f->field), SPAN_LIT("policy"));
-	return fault_prefix(f, "policy");
-}
-
 int
 child_policy(struct call *c, struct child_create *k, struct fault *f)
 {
@@ -137,7 +107,8 @@ child_policy(struct call *c, struct child_create *k, struct fault *f)
 		(void)!plan_policy(&ask->policy_message, POLICY_READ_CHILD,
 		    &c->arena, &k->written, &k->unread);
 	} else if (k->ask.has_policy) {
-		(void)!read_text(c, k, &k->unread);
+		(void)!plan_policy_asked(k->ask.policy, POLICY_READ_CHILD,
+		    &c->arena, &k->written, &k->unread);
 	}
 	if (k->unread.code != FAULT_NONE &&
 	    k->unread.code != FAULT_POLICY_INVALID) {

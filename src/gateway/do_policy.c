@@ -161,7 +161,7 @@ set_above(struct call *c, const nacre_v1_ProvePolicyRequest *ask,
 		return set_sandbox(c, ask->sandbox, k, f);
 	if (is_given(ask->parent)) {
 		k->has_parent = true;
-		if (plan_policy_text(span_str(ask->parent), 0, &c->arena,
+		if (plan_policy_asked(span_str(ask->parent), 0, &c->arena,
 			&k->parent, f) < 0)
 			return fault_prefix(f, "parent");
 	}
@@ -193,7 +193,7 @@ prove_turn(struct call *c, struct fault *f)
 	k->judgement.reports = true;
 	k->judgement.then = proved;
 	if (set_above(c, ask, k, f) < 0 ||
-	    plan_policy_text(span_str(ask->policy),
+	    plan_policy_asked(span_str(ask->policy),
 		k->has_parent ? POLICY_READ_CHILD : 0, &c->arena, &k->written,
 		f) < 0)
 		return -1;

@@ -170,6 +170,31 @@ plan_policy_text(struct span text, unsigned flags, struct arena *a,
 	return 0;
 }
 
+static bool
+is_json(struct span text)
+{
+	while (text.len > 0 && strchr(" \t\r\n", text.ptr[0]) != NULL &&
+	    text.ptr[0] != '\0')
+		text = span_from(text, 1);
+	return text.len > 0 && text.ptr[0] == '{';
+}
+
+int
+plan_policy_asked(struct span text, unsigned flags, struct arena *a,
+    struct policy *p, struct fault *f)
+{
+	struct yaml_errors *errors;
+
+	if (!is_json(text))
+		return plan_policy_text(text, flags, a, p, f);
+	errors = arena_get(a, sizeof(*errors));
+	if (errors == NULL)
+		return fault_set(f, FAULT_LIMIT, "the policy is too big");
+	if (policy_read_json(text, flags, a, p, errors, f) < 0)
+		return wrong(f);
+	return 0;
+}
+
 int
 plan_inherit(char *const *names, size_t n, unsigned *out, struct fault *f)
 {

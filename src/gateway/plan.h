@@ -21,6 +21,9 @@ int plan_policy(const struct _openshell_sandbox_v1_SandboxPolicy *m,
     struct fault *f) MUST_CHECK;
 int plan_policy_text(struct span text, unsigned flags, struct arena *a,
     struct policy *p, struct fault *f) MUST_CHECK;
+/* Of a text that is JSON when it begins so, and YAML else. */
+int plan_policy_asked(struct span text, unsigned flags, struct arena *a,
+    struct policy *p, struct fault *f) MUST_CHECK;
 /* Sections that a child takes from its parent, policy_section bits. */
 int plan_inherit(char *const *names, size_t n, unsigned *out,
     struct fault *f) MUST_CHECK;

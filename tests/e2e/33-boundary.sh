@@ -133,3 +133,13 @@ like "$(get "$cloud" policy | tr "\n" " ")" 'read_only:.*/home.*best_effort.*www
 run nacre policy set "$cloud" none.yaml
 is "$code" 0 "and one without a network"
 like "$(get "$cloud" policy)" '\*.example.com' "has its parent's"
+
+# --- a policy in JSON is the same one to be judged and to be opened
+# policy KEY VALUE: of a query.
+policy() { printf '{"network_policies":{"api":{"endpoints":[{"host":"api.example.com","port":443,"protocol":"rest","rules":[{"allow":{"path":"/a","query":{"%s":%s}}}]}],"binaries":[{"path":"/usr/bin/curl"}]}}}' "$1" "$2"; }
+run nacre mcp call create_sandbox '{"parent":"sky","kind":"tool","name":"five","policy":'"$(policy a 5)"'}'
+like "$out" 'POLICY_INVALID.*byte' "a number that is no glob opens nothing"
+run nacre mcp call check_policy '{"parent":"sky","policy":'"$(policy a 5)"'}'
+like "$out" 'POLICY_INVALID.*byte' "and is not judged"
+run nacre mcp call check_policy '{"parent":"sky","policy":'"$(policy '\ud83d\ude00' '"5"')"'}'
+like "$out" '"allowed":true' "a key in escapes is read"

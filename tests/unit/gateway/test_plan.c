@@ -80,6 +80,31 @@ a_caller_may_name_one_for_what_it_runs(void **state)
 	assert_true(has(&e, "LD_PRELOAD=/mine.so"));
 }
 
+#define QUERY(value)                                                          \
+ "{\"version\": 1, \"network_policies\": {\"a\": {\"binaries\": [{\"path\": " \
+ "\"/c\"}], \"endpoints\": [{\"host\": \"x.y\", \"port\": 1, "                \
+ "\"protocol\": \"rest\", \"rules\": [{\"allow\": {\"query\": {\"k\": " value \
+ "}}}]}]}}}"
+
+static void
+json_is_read_as_json(void **state)
+{
+	struct policy p;
+	struct fault f = { 0 };
+
+	(void)state;
+	assert_int_equal(
+	    plan_policy_asked(SPAN_LIT(" \n" QUERY("5")), 0, &arena, &p, &f),
+	    -1);
+	assert_int_equal(f.code, FAULT_POLICY_INVALID);
+	fault_clear(&f);
+	assert_int_equal(
+	    plan_policy_asked(SPAN_LIT(QUERY("\"5\"")), 0, &arena, &p, &f), 0);
+	assert_int_equal(
+	    plan_policy_asked(SPAN_LIT("# {\n" QUERY("5")), 0, &arena, &p, &f),
+	    0);
+}
+
 int
 main(void)
 {
@@ -89,6 +114,8 @@ main(void)
 		    end),
 		cmocka_unit_test_setup_teardown(
 		    a_caller_may_name_one_for_what_it_runs, start, end),
+		cmocka_unit_test_setup_teardown(json_is_read_as_json, start,
+		    end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
