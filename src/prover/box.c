@@ -160,6 +160,7 @@ programs_set(struct prover *p, const struct policy_entry *entry)
 
 		list[n++] = g;
 		if (!g->literal || !p->q.image ||
+		    !region_step(&p->s, g->text.len) ||
 		    !links_resolve(p->q.image, g->text, room, sizeof(room),
 			&to) ||
 		    span_equal(to, g->text))
@@ -170,6 +171,17 @@ programs_set(struct prover *p, const struct policy_entry *entry)
 	}
 	return p->s.spent ? REGION_ALL
 			  : region_set_globs(&p->s, REGION_PROGRAM, list, n);
+}
+
+/* Once for all acts. */
+static uint32_t
+programs_once(struct making *m, const struct policy_entry *entry)
+{
+	uint32_t *known = &m->programs_of[entry - m->of->entries];
+
+	if (*known == 0)
+		*known = programs_set(m->p, entry) + 1;
+	return *known - 1;
 }
 
 /* What all boxes of an endpoint say, once. */
@@ -195,7 +207,7 @@ common_make(struct making *m, const struct policy_box *b)
 	if (b->deny)
 		return;
 	if (m->entry != b->entry)
-		m->programs = programs_set(m->p, b->entry);
+		m->programs = programs_once(m, b->entry);
 	m->entry = b->entry;
 	if (m->range != e->addresses.range) /* most share one of two */
 		m->addresses = region_set_ranges(s, REGION_ADDRESS,
@@ -380,6 +392,19 @@ rule_make(struct making *m, const struct policy_rule *rule)
 	}
 }
 
+struct making
+making_of(struct prover *p, const struct policy *of, enum act act,
+    struct boxes *out)
+{
+	size_t from = of == p->q.child ? 0 : p->q.child->entries_n;
+
+	return (struct making){ .p = p,
+		.of = of,
+		.act = act,
+		.out = out,
+		.programs_of = p->programs + from };
+}
+
 bool
 boxes_add(struct making *m, const struct policy_box *b)
 {
@@ -399,10 +424,11 @@ boxes_add(struct making *m, const struct policy_box *b)
 }
 
 bool
-boxes_of(struct prover *p, const struct policy_boxes *from, enum act act,
+boxes_of(struct prover *p, const struct policy *of, bool deny, enum act act,
     struct boxes *out)
 {
-	struct making m = { .p = p, .act = act, .out = out };
+	const struct policy_boxes *from = deny ? &of->denies : &of->allows;
+	struct making m = making_of(p, of, act, out);
 
 	out->box = (struct region_pool){ .size = sizeof(struct box) };
 	if (!region_pool_reserve(&p->s, &out->box, from->n))

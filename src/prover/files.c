@@ -80,7 +80,8 @@ struct walk {
 	char *out; /* resolved so far: "" or "/a/b" */
 	size_t n;
 	size_t size;
-	char left[2 * LIMIT_PATH]; /* still to go */
+	char left[2 * LIMIT_PATH]; /* from `at` on still to go */
+	size_t at;
 	int links;
 };
 
@@ -94,18 +95,19 @@ climb(struct walk *w)
 
 /* The link at out, in its place; false: one too many, or too long. */
 static bool
-walk_link(struct walk *w, struct span target, const char *rest)
+walk_link(struct walk *w, struct span target)
 {
 	char next[sizeof(w->left)];
 
 	if (++w->links > LINKS_MOST ||
 	    !text_fmt(next, sizeof(next), "%.*s%s", (int)target.len,
-		(const char *)target.ptr, rest))
+		(const char *)target.ptr, w->left + w->at))
 		return false;
 	climb(w);
 	if (next[0] == '/')
 		w->n = 0;
 	memcpy(w->left, next, sizeof(next));
+	w->at = 0;
 	return true;
 }
 
@@ -124,7 +126,7 @@ walk_component(struct walk *w, const char *name, size_t n)
 	memcpy(w->out + w->n, name, n);
 	w->n += n;
 	return !link_at(w->image, span_of(w->out, w->n), &target) ||
-	    walk_link(w, target, name + n);
+	    walk_link(w, target);
 }
 
 bool
@@ -132,21 +134,19 @@ links_resolve(const struct prover_image *image, struct span path, char *out,
     size_t size, struct span *to)
 {
 	struct walk w = { .image = image, .out = out, .size = size };
-	char at[sizeof(w.left)];
 
 	if (!text_copy(w.left, sizeof(w.left), path))
 		return false;
 	for (;;) {
-		size_t skip = strspn(w.left, "/");
-		size_t n = strcspn(w.left + skip, "/");
+		const char *name = w.left + w.at + strspn(w.left + w.at, "/");
+		size_t n = strcspn(name, "/");
 
 		if (n == 0)
 			break;
-		memcpy(at, w.left, sizeof(at));
-		memmove(w.left, at + skip + n, sizeof(at) - skip - n);
-		if (n == 1 && at[skip] == '.')
+		w.at = (size_t)(name - w.left) + n;
+		if (n == 1 && name[0] == '.')
 			continue;
-		if (!walk_component(&w, at + skip, n))
+		if (!walk_component(&w, name, n))
 			return false;
 	}
 	if (w.n == 0)
@@ -188,7 +188,7 @@ grant_add(struct prover *p, struct grants *g, struct span text, bool write,
 	struct grant *to = &g->grant[g->n++];
 
 	*to = (struct grant){ text, { NULL, 0 }, write, house };
-	p->s.steps++;
+	p->s.steps += p->q.image ? text.len : 1;
 	if (!p->q.image ||
 	    !links_resolve(p->q.image, text, room, sizeof(room), &to->to))
 		return;

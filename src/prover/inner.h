@@ -68,6 +68,8 @@ struct boxes {
 /* A policy being made into boxes for one act. */
 struct making {
 	struct prover *p;
+	const struct policy *of;
+	uint32_t *programs_of; /* sets of its entries, + 1; 0: not made yet */
 	enum act act;
 	struct boxes *out;
 	const struct policy_box *origin;
@@ -82,11 +84,13 @@ struct making {
 	uint32_t methods;
 };
 
+struct making making_of(struct prover *p, const struct policy *of, enum act act,
+    struct boxes *out);
 /* Boxes of b, behind those of m->out; false: spent. */
 bool boxes_add(struct making *m, const struct policy_box *b);
-/* The boxes of p that have that act, with their index; false: spent. */
-bool boxes_of(struct prover *p, const struct policy_boxes *from, enum act act,
-    struct boxes *out);
+/* The allows or denies that have that act, with their index; false: spent. */
+bool boxes_of(struct prover *p, const struct policy *of, bool deny,
+    enum act act, struct boxes *out);
 /* Acts whose containment implies that of all acts of an endpoint. */
 bool act_matters(enum policy_kind kind, enum act act);
 /* Literal i of b->n. */
@@ -208,6 +212,7 @@ struct prover {
 	struct prover_question q;
 	struct region_solver s;
 	struct region_pool literals;
+	uint32_t *programs;            /* of the child's entries, parent's */
 	struct region_pool hits;       /* const struct box * */
 	struct region_pool minus;      /* const struct box * */
 	struct region_pool cuts;       /* literals to take away first */

@@ -177,12 +177,12 @@ act_begin(struct prover *p)
 {
 	struct network *n = &p->network;
 
-	n->making = (struct making){ .p = p, .act = n->act, .out = &n->child };
+	n->making = making_of(p, p->q.child, n->act, &n->child);
 	n->child.box = (struct region_pool){ .size = sizeof(struct box) };
 	n->origin = n->at = 0;
-	if (!boxes_of(p, &p->q.parent->allows, n->act, &n->parent) ||
-	    !boxes_of(p, &p->q.parent->denies, n->act, &n->parent_denies) ||
-	    !boxes_of(p, &p->q.child->denies, n->act, &n->child_denies))
+	if (!boxes_of(p, p->q.parent, false, n->act, &n->parent) ||
+	    !boxes_of(p, p->q.parent, true, n->act, &n->parent_denies) ||
+	    !boxes_of(p, p->q.child, true, n->act, &n->child_denies))
 		return false;
 	n->literals = p->literals.n;
 	return true;
@@ -433,6 +433,9 @@ on_denies(struct prover *p)
 void
 network_init(struct prover *p)
 {
+	p->programs =
+	    region_take(&p->s, p->q.child->entries_n + p->q.parent->entries_n,
+		sizeof(*p->programs));
 	p->candidates.size = sizeof(struct candidate);
 	p->network.denies.size = sizeof(struct box *);
 }

@@ -19,6 +19,7 @@ static struct arena policies;
 static struct arena proofs;
 static struct yaml_errors errors;
 static uint64_t seed = 20260829;
+static const struct prover_image *image; /* mostly none */
 
 struct pair {
 	struct buf line[2]; /* child, parent */
@@ -66,6 +67,7 @@ prove(const struct pair *p, uint64_t steps, uint64_t tick)
 {
 	struct prover_question q = { .child = &p->policy[0],
 		.parent = &p->policy[1],
+		.image = image,
 		.steps = steps,
 		.paranoid = true };
 	struct prover_result r;
@@ -363,6 +365,37 @@ queries_of_many_keys_end(void **state)
 	assert_int_equal(judge(&p), PROVER_OUT_OF_BUDGET);
 }
 
+/* Each byte of a path is a step where links are followed, once for all acts. */
+static void
+long_programs_are_resolved_once(void **state)
+{
+	const struct prover_link links[] = { { SPAN_LIT("/b"),
+	    SPAN_LIT("/a") } };
+	const struct prover_image linked = { .links = links, .links_n = 1 };
+	const uint64_t bytes = 2ull * 25 * 4000;
+	struct prover_result r;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p);
+	for (size_t i = 0; i < 2; i++) {
+		for (unsigned k = 0; k < 25; k++) {
+			ADD(&p.line[i], "%s", k ? "," : "");
+			for (unsigned n = 0; n < 2000; n++)
+				ADD(&p.line[i], "/a");
+			ADD(&p.line[i], "%u", k);
+		}
+		ADD(&p.line[i], ">h.b.test:1 R [GET /a]\n");
+		ADD(&p.line[i], "/a>w.b.test:1 W [GET /a]\n");
+		ADD(&p.line[i], "/a>m.b.test:1 M [tools/list]\n");
+	}
+	image = &linked;
+	r = judged(&p);
+	image = NULL;
+	assert_int_equal(r.verdict, PROVER_WITHIN);
+	assert_true(r.steps > bytes && r.steps < 2 * bytes);
+}
+
 /* None of the child's many denies holds one of the parent's many. */
 static void
 denies_that_hold_nothing_end(void **state)
@@ -396,6 +429,7 @@ main(void)
 		cmocka_unit_test(many_programs_are_decided),
 		cmocka_unit_test(places_of_globs_are_counted),
 		cmocka_unit_test(queries_of_many_keys_end),
+		cmocka_unit_test(long_programs_are_resolved_once),
 		cmocka_unit_test(denies_that_hold_nothing_end),
 	};
 
