@@ -12,7 +12,8 @@
 #include "policy/inner.h"
 
 enum {
-	PAIR = 4,         /* steps that a look at one pair is worth */
+	PAIR = 4,         /* steps that a look at one pair is worth, */
+	TELL = 400,       /* and a sentence about one */
 	STEPS = 80000000, /* some 100 ms */
 };
 
@@ -108,11 +109,14 @@ overlap_check(struct reader *r)
 		return; /* not all of them are whole */
 	list = collect(r, &n);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < i && steps < STEPS; k++)
-			if ((steps += PAIR) &&
-			    mind(list[i].endpoint) != mind(list[k].endpoint) &&
-			    meet(list[k].endpoint, list[i].endpoint, &steps))
-				tell(r, &list[k], &list[i]);
+		for (size_t k = 0; k < i && steps < STEPS; k++) {
+			steps += PAIR;
+			if (mind(list[i].endpoint) == mind(list[k].endpoint) ||
+			    !meet(list[k].endpoint, list[i].endpoint, &steps))
+				continue;
+			tell(r, &list[k], &list[i]);
+			steps += TELL;
+		}
 	if (steps >= STEPS && r->errors->count == 0)
 		yaml_error(r->errors, r->p->network_place.line,
 		    r->p->network_place.column,

@@ -138,12 +138,43 @@ each_shape_is_taken_or_told_what_to_write(void **state)
 	assert_int_equal(refused, 17);
 }
 
+/* Each of the one half overlaps each of the other; not each is told. */
+static void
+overlaps_are_counted_to_an_end(void **state)
+{
+	static struct yaml_errors errors;
+	struct policy p;
+	struct arena a;
+	struct fault f = { 0 };
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1 << 20);
+	arena_init(&a, 64 << 20);
+	assert_int_equal(buf_fmt(&b,
+			     "version: 1\nnetwork_policies: {a: {binaries: "
+			     "[{path: /c}], endpoints: [\n"),
+	    0);
+	for (unsigned i = 0; i < 4000; i++)
+		assert_int_equal(
+		    buf_fmt(&b, "{host: h.x, port: 1%s},\n",
+			i % 2 ? "" : ", protocol: rest, access: full"),
+		    0);
+	assert_int_equal(buf_fmt(&b, "]}}\n"), 0);
+	assert_int_equal(policy_parse(buf_span(&b), &a, &p, &errors, &f), -1);
+	assert_int_equal(f.code, FAULT_INVALID);
+	assert_true(errors.count > 1000 && errors.count < 1000000);
+	arena_release(&a);
+	buf_release(&b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_file_is_refused_with_all_its_places),
 		cmocka_unit_test(each_shape_is_taken_or_told_what_to_write),
+		cmocka_unit_test(overlaps_are_counted_to_an_end),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
