@@ -222,7 +222,6 @@ bool
 policy_glob_walk(const struct policy_glob *g, struct span s, uint64_t *left)
 {
 	struct positions p[2];
-	size_t gone;
 	size_t at = 0;
 	size_t k = 0;
 	uint32_t last = g->n - 1;
@@ -242,6 +241,8 @@ policy_glob_walk(const struct policy_glob *g, struct span s, uint64_t *left)
 	memset(p[0].word, 0, (g->n / 64 + 1) * sizeof(p[0].word[0]));
 	reach(g, &p[0], (uint32_t)at);
 	for (; at < s.len; at++, k ^= 1) {
+		size_t gone;
+
 		if (open && p[k].word[last >> 6] >> (last & 63) & 1)
 			return true;
 		gone = advance(g, &p[k], &p[k ^ 1], s.ptr[at]);
