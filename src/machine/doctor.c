@@ -93,20 +93,19 @@ check_kvm(struct visit *v)
 {
 	enum machine_accel a;
 	char reason[200] = "";
+	struct fault f = { 0 };
 
-	if (access("/dev/kvm", F_OK) != 0)
-		say(v, false, "no /dev/kvm: machines run under TCG");
-	else if (access("/dev/kvm", R_OK | W_OK) != 0)
-		say(v, false,
-		    "/dev/kvm may not be opened (add the user to its group): "
-		    "machines run under TCG");
+	if (facts_kvm(v->paths, &f) != 0)
+		say(v, false, "%s%s: machines run under TCG", f.text,
+		    f.sys == EACCES ? " (add the user to its group)" : "");
 	else if (!v->paths->cache || !v->has_vmm ||
 	    !facts_accel(v->paths->cache, &v->vmm, &a, reason, sizeof(reason)))
 		say(v, true, "/dev/kvm may be opened; not tried yet");
 	else if (a == MACHINE_KVM)
 		say(v, true, "a guest booted under KVM");
 	else
-		say(v, false, "machines run under TCG: %s", reason);
+		say(v, false, "machines run under TCG%s: %s",
+		    a == MACHINE_AUTO ? ", KVM is tried again" : "", reason);
 }
 
 static void

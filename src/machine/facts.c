@@ -251,6 +251,18 @@ facts_tsc_khz(const char *cache, unsigned *khz, struct fault *f)
 	return 0;
 }
 
+int
+facts_kvm(const struct machine_paths *p, struct fault *f)
+{
+	const char *path = p->kvm ? p->kvm : "/dev/kvm";
+	with_fd fd = open(path, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? fault_sys(f, "%s cannot be used", path) : 0;
+}
+
+/* What is remembered, and when: belongs into the id. */
+#define ACCEL_FORMAT "2"
+
 /* KVM works, or not, for a VMM and a kernel of the host. */
 static void
 accel_id(const struct vmm_facts *v, char *out, size_t size)
@@ -259,7 +271,7 @@ accel_id(const struct vmm_facts *v, char *out, size_t size)
 
 	if (uname(&u) != 0)
 		u.release[0] = '\0';
-	(void)text_fmt(out, size, "%s %s", v->digest, u.release);
+	(void)text_fmt(out, size, ACCEL_FORMAT " %s %s", v->digest, u.release);
 }
 
 bool
@@ -276,7 +288,7 @@ facts_accel(const char *cache, const struct vmm_facts *v, enum machine_accel *a,
 	    strcmp(id, known) == 0 &&
 	    facts_get(cache, file, "accel", name, sizeof(name)) &&
 	    facts_get(cache, file, "reason", reason, size) &&
-	    machine_accel_parse(span_str(name), a) && *a != MACHINE_AUTO;
+	    machine_accel_parse(span_str(name), a);
 }
 
 void

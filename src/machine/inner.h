@@ -226,7 +226,10 @@ struct vmm_facts {
 int facts_vmm(const char *cache, const char *wanted, struct vmm_facts *out,
     struct fault *f) MUST_CHECK;
 int facts_tsc_khz(const char *cache, unsigned *khz, struct fault *f) MUST_CHECK;
-/* True when it is known for this VMM and host kernel. */
+/* 0 when this process may open the KVM device, else why not. */
+int facts_kvm(const struct machine_paths *p, struct fault *f) MUST_CHECK;
+/* True when something is known for this VMM and host kernel: what a boot has
+ * shown, or AUTO: KVM was no good last time, which may pass. */
 bool facts_accel(const char *cache, const struct vmm_facts *v,
     enum machine_accel *a, char *reason, size_t size);
 void facts_accel_remember(const char *cache, const struct vmm_facts *v,

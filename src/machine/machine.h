@@ -33,10 +33,11 @@ enum machine_accel {
 const char *machine_accel_name(enum machine_accel a); /* "tcg" */
 bool machine_accel_parse(struct span s, enum machine_accel *out);
 
-/* Where things are. All borrowed; all but vmm must exist. */
+/* Where things are. All borrowed; all but vmm and kvm must exist. */
 struct machine_paths {
 	const char *keeper; /* the program nacre-keeper */
 	const char *vmm;    /* NULL: qemu-system-x86_64 of the usual places */
+	const char *kvm;    /* NULL: /dev/kvm */
 	const char *kernel; /* vmlinux */
 	const char *initramfs; /* cpio */
 	const char *guest;     /* static program for the scrap image */

@@ -214,28 +214,65 @@ load_or_build(const struct machine_paths *p, struct machine_template *t,
 	return 0;
 }
 
-/* AUTO: KVM when a template boots under it; why not is remembered. */
+static void
+say_why(struct machine_template *t, const struct fault *why)
+{
+	(void)text_copy(t->accel_reason, sizeof(t->accel_reason),
+	    span_str(why->text));
+}
+
+/* Under KVM, where it is not known that it does not boot there. */
+static int
+try_kvm(const struct machine_paths *p, const struct vmm_facts *v,
+    enum machine_accel known, struct machine_template *t, struct loop *l,
+    struct fault *why)
+{
+	t->shape.accel = MACHINE_KVM;
+	if (load_or_build(p, t, l, known == MACHINE_KVM ? 0 : KVM_MS, why)) {
+		(void)fault_prefix(why, "a guest does not boot under KVM");
+		say_why(t, why);
+		facts_accel_remember(p->cache, v, MACHINE_AUTO,
+		    t->accel_reason);
+		return -1;
+	}
+	t->accel_reason[0] = '\0';
+	if (known != MACHINE_KVM)
+		facts_accel_remember(p->cache, v, MACHINE_KVM, "");
+	return 0;
+}
+
+/* The VMM ended or the guest was not what it must be: neither too slow, nor
+ * something that the host was short of. */
+static bool
+is_lasting(const struct fault *why)
+{
+	return why->code == FAULT_LOST || why->code == FAULT_START_FAILED;
+}
+
+/*
+ * AUTO: KVM when a template boots under it. That it does not is remembered
+ * only where one does under TCG; what may pass is asked again each time.
+ */
 static int
 choose(const struct machine_paths *p, const struct vmm_facts *v,
     struct machine_template *t, struct loop *l, struct fault *f)
 {
+	enum machine_accel known = MACHINE_AUTO;
 	struct fault why = { 0 };
 
-	if (facts_accel(p->cache, v, &t->shape.accel, t->accel_reason,
-		sizeof(t->accel_reason)))
-		return load_or_build(p, t, l, 0, f);
-	t->shape.accel = MACHINE_KVM;
-	if (access("/dev/kvm", R_OK | W_OK) != 0)
-		(void)fault_sys(&why, "/dev/kvm cannot be used");
-	else if (load_or_build(p, t, l, KVM_MS, &why) != 0)
-		(void)fault_prefix(&why, "a guest does not boot under KVM");
-	if (why.code != FAULT_NONE) {
-		t->shape.accel = MACHINE_TCG;
-		(void)text_copy(t->accel_reason, sizeof(t->accel_reason),
-		    span_str(why.text));
-	}
-	facts_accel_remember(p->cache, v, t->shape.accel, t->accel_reason);
-	return why.code == FAULT_NONE ? 0 : load_or_build(p, t, l, 0, f);
+	(void)facts_accel(p->cache, v, &known, t->accel_reason,
+	    sizeof(t->accel_reason));
+	if (facts_kvm(p, &why) == 0 && known != MACHINE_TCG &&
+	    try_kvm(p, v, known, t, l, &why) == 0)
+		return 0;
+	if (why.code != FAULT_NONE)
+		say_why(t, &why);
+	t->shape.accel = MACHINE_TCG;
+	if (load_or_build(p, t, l, 0, f) != 0)
+		return -1;
+	if (is_lasting(&why))
+		facts_accel_remember(p->cache, v, MACHINE_TCG, t->accel_reason);
+	return 0;
 }
 
 static int
