@@ -43,6 +43,16 @@ pace_wait_ms(struct pace *p, int64_t now_ms)
 }
 
 int64_t
+pace_later(int64_t first_ms, unsigned failures, int64_t most_ms)
+{
+	int64_t delay_ms = failures > 0 ? first_ms : 0;
+
+	while (failures-- > 1 && delay_ms < most_ms)
+		delay_ms *= 2;
+	return delay_ms < most_ms ? delay_ms : most_ms;
+}
+
+int64_t
 pace_jitter(int64_t delay_ms)
 {
 	uint32_t chance;

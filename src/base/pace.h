@@ -21,6 +21,9 @@ bool pace_take(struct pace *p, int64_t now_ms);
 /* Until there is one; 0 when there is. */
 int64_t pace_wait_ms(struct pace *p, int64_t now_ms);
 
+/* After so many failures in a row: first_ms, twice that each time, at most
+ * most_ms; 0 after none. */
+int64_t pace_later(int64_t first_ms, unsigned failures, int64_t most_ms);
 /* delay_ms, a quarter more or less by chance: those who failed together do
  * not come back together. */
 int64_t pace_jitter(int64_t delay_ms);

@@ -349,9 +349,14 @@ static void
 on_tend(struct timer *timer)
 {
 	struct gateway *g = CONTAINER_OF(timer, struct gateway, fleet_timer);
+	int64_t wait_ms;
 
-	if (!g->stopping)
-		template_each(g, tend_template);
+	if (g->stopping)
+		return;
+	template_each(g, tend_template);
+	wait_ms = template_tend(g);
+	if (wait_ms > 0 && !g->fleet_timer.armed)
+		loop_timer_set(g->loop, &g->fleet_timer, wait_ms);
 }
 
 void

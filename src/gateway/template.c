@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of templates. Each is asked for once; one that failed is tried
- * again when somebody wants it, but not within the same ten seconds.
+ * The list of templates. One that could not be made is tried again when
+ * somebody wants it, but not within the same ten seconds; while it is in use
+ * also when nobody does, later each time. So is one that only boots cold,
+ * which serves meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,10 @@
 #include "gateway/vm.h"
 
 enum {
-	AGAIN_MS = 10000,
+	AGAIN_MS = 10000, /* one that is not there */
+	AGAIN_MOST_MS = 600000,
+	COLD_MS = 600000, /* one that boots cold */
+	COLD_MOST_MS = 4 * 3600000,
 };
 
 struct template
@@ -22,8 +27,10 @@ struct template
 	struct machine_shape shape;
 	struct machine_template made;
 	bool is_made;
+	bool is_wanted; /* a job is to start */
 	struct machine_job job;
-	struct fault fault; /* of the last try */
+	struct fault fault; /* of the last try, while it is not there */
+	unsigned failures;  /* tries in a row that gave none, or a cold one */
 	int64_t failed_ms;
 	struct template *next;
 };
@@ -55,6 +62,32 @@ template_find(const struct gateway *g, const struct machine_shape *s)
 static void start_next(struct gateway *g);
 
 static void
+failed(struct template *t)
+{
+	t->failures++;
+	t->failed_ms = clock_mono_ms();
+}
+
+static void
+take(struct template *t, const struct machine_template *made)
+{
+	machine_template_release(&t->made);
+	t->made = *made;
+	t->is_made = true;
+	if (made->why_cold[0] != '\0')
+		failed(t);
+	else
+		t->failures = 0;
+	log_info("template of %u MiB and %u cpus: %s, %s, %lld ms",
+	    t->shape.memory_mib, t->shape.vcpus,
+	    machine_accel_name(made->shape.accel),
+	    made->why_cold[0] != '\0' ? made->why_cold
+		: made->built         ? "built"
+				      : "found",
+	    (long long)made->took_ms);
+}
+
+static void
 on_done(struct machine_job *j,
     struct machine_template *made, /* cppcheck-suppress constParameter */
     const struct fault *f)
@@ -62,31 +95,16 @@ on_done(struct machine_job *j,
 	struct template *t = CONTAINER_OF(j, struct template, job);
 
 	if (made != NULL) {
-		t->made = *made;
-		t->is_made = true;
-		log_info("template of %u MiB and %u cpus: %s, %s, %lld ms",
-		    t->shape.memory_mib, t->shape.vcpus,
-		    machine_accel_name(t->made.shape.accel),
-		    t->made.why_cold[0] != '\0' ? t->made.why_cold
-			: t->made.built         ? "built"
-						: "found",
-		    (long long)t->made.took_ms);
+		take(t, made);
 	} else {
 		t->fault = *f;
-		t->failed_ms = clock_mono_ms();
+		failed(t);
 		log_warn(f, "no template of %u MiB and %u cpus",
 		    t->shape.memory_mib, t->shape.vcpus);
 	}
 	start_next(t->g);
 	settle_all(t->g);
 	fleet_changed(t->g);
-}
-
-static bool
-is_waiting(const struct template *t)
-{
-	return !t->is_made && t->fault.code == FAULT_NONE &&
-	    !machine_job_runs(&t->job);
 }
 
 static int
@@ -105,6 +123,8 @@ start(struct template *t, struct fault *f)
 	if (!machine_accel_parse(span_str(t->g->config.accelerator), &s.accel))
 		s.accel = MACHINE_AUTO;
 	t->job.done = on_done;
+	t->is_wanted = false;
+	fault_clear(&t->fault);
 	return machine_template_get(t->g->loop, &t->job, &paths, &s, f);
 }
 
@@ -117,11 +137,11 @@ start_next(struct gateway *g)
 			return;
 	}
 	for (struct template *t = g->templates; t != NULL; t = t->next) {
-		if (!is_waiting(t))
+		if (!t->is_wanted)
 			continue;
 		if (start(t, &t->fault) == 0)
 			return;
-		t->failed_ms = clock_mono_ms();
+		failed(t);
 		log_warn(&t->fault, "cannot start to make a template");
 	}
 }
@@ -135,6 +155,7 @@ template_want(struct gateway *g, const struct machine_shape *s, struct fault *f)
 		t = must_alloc(sizeof(*t));
 		t->g = g;
 		t->shape = *s;
+		t->is_wanted = true;
 		machine_template_init(&t->made);
 		t->next = g->templates;
 		g->templates = t;
@@ -144,6 +165,7 @@ template_want(struct gateway *g, const struct machine_shape *s, struct fault *f)
 			return -1;
 		}
 		fault_clear(&t->fault);
+		t->is_wanted = true;
 	}
 	start_next(g);
 	if (t->fault.code == FAULT_NONE)
@@ -197,6 +219,38 @@ template_each(struct gateway *g,
 		if (t->is_made)
 			each(g, &t->made, is_in_use(g, &t->shape));
 	}
+}
+
+/* When it is to be made again though nobody asks; 0: it need not be. */
+static int64_t
+due_ms(const struct template *t)
+{
+	if (t->failures == 0 || t->is_wanted || machine_job_runs(&t->job))
+		return 0;
+	return t->failed_ms +
+	    (t->is_made ? pace_later(COLD_MS, t->failures, COLD_MOST_MS)
+			: pace_later(AGAIN_MS, t->failures, AGAIN_MOST_MS));
+}
+
+int64_t
+template_tend(struct gateway *g)
+{
+	int64_t now_ms = clock_mono_ms();
+	int64_t least_ms = 0;
+
+	for (struct template *t = g->templates; t != NULL; t = t->next) {
+		int64_t due = due_ms(t);
+		int64_t wait_ms = 0;
+
+		if (due > 0 && due <= now_ms)
+			t->is_wanted = is_in_use(g, &t->shape);
+		else if (due > 0)
+			wait_ms = due - now_ms;
+		if (wait_ms > 0 && (least_ms == 0 || wait_ms < least_ms))
+			least_ms = wait_ms;
+	}
+	start_next(g);
+	return least_ms;
 }
 
 const struct machine_template *

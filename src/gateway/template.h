@@ -9,14 +9,17 @@
 /* NULL while it is not there. */
 const struct machine_template *template_find(const struct gateway *g,
     const struct machine_shape *s);
-/* Make it, unless it is there or on its way; all sandboxes are settled when
- * it is. -1: it was tried a moment ago and failed, and why. */
+/* Make it, unless it is on its way; all sandboxes are settled when it is
+ * there. -1: it was tried a moment ago and failed, and why. */
 int template_want(struct gateway *g, const struct machine_shape *s,
     struct fault *f) MUST_CHECK;
 /* All that are there; is_in_use: by a sandbox, or as the default. */
 void template_each(struct gateway *g,
     void (*each)(struct gateway *g, const struct machine_template *t,
 	bool is_in_use));
+/* Start what is due of those in use: one that could not be made, one that only
+ * boots cold. How long until the next look; 0: none is needed. */
+int64_t template_tend(struct gateway *g);
 const struct machine_template *template_any(const struct gateway *g);
 void template_close_all(struct gateway *g);
 

@@ -68,15 +68,12 @@ static const struct rpc_call_events watch_events = {
 static void
 reopen_later(struct vm *vm)
 {
-	int64_t delay_ms = REOPEN_MS;
-
 	if (vm->end != VM_ALIVE || vm->link == NULL)
 		return;
-	for (unsigned i = 0; i < vm->tunnel_faults && delay_ms < REOPEN_MOST_MS;
-	     i++)
-		delay_ms *= 2;
 	vm->tunnel_faults++;
-	loop_timer_set(vm->g->loop, &vm->reopen, pace_jitter(delay_ms));
+	loop_timer_set(vm->g->loop, &vm->reopen,
+	    pace_jitter(
+		pace_later(REOPEN_MS, vm->tunnel_faults, REOPEN_MOST_MS)));
 }
 
 /* A guest is heard when it is known whose it is. */

@@ -175,6 +175,40 @@ make_folder(const char *format, const char *folder)
 		fail_msg("%s", f.text);
 }
 
+void
+rig_file(const struct rig *r, const char *name, const char *text)
+{
+	char path[2 * RIG_PATH];
+
+	if (text != NULL) {
+		write_file(r->work, name, text);
+		return;
+	}
+	assert_true(text_fmt(path, sizeof(path), "%s/%s", r->work, name));
+	assert_int_equal(unlink(path), 0);
+}
+
+unsigned
+rig_jobs(const struct rig *r, const char *what)
+{
+	char path[2 * RIG_PATH];
+	struct fault f = { 0 };
+	unsigned n = 0;
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	assert_true(text_fmt(path, sizeof(path), "%s/jobs", r->work));
+	if (access(path, F_OK) == 0) {
+		assert_int_equal(file_read(AT_FDCWD, path, &b, &f), 0);
+		assert_int_equal(buf_add(&b, "", 1, &f), 0);
+		for (const char *at = (const char *)buf_ptr(&b);
+		     (at = strstr(at, what)) != NULL; at++)
+			n++;
+	}
+	buf_release(&b);
+	return n;
+}
+
 /* What nothing runs needs no content. */
 static void
 make_image(const struct rig *r)

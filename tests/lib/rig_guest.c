@@ -47,13 +47,21 @@ rig_lose(struct rig_guest *g)
 
 /* --- nacre.keeper.v1 */
 
+static nacre_keeper_v1_Phase
+phase_of(const struct rig_guest *g)
+{
+	if (g->sandbox[0] != '\0')
+		return nacre_keeper_v1_Phase_PHASE_CONNECTED;
+	return g->parks ? nacre_keeper_v1_Phase_PHASE_PARKED
+			: nacre_keeper_v1_Phase_PHASE_WAITING;
+}
+
 static void
 tell_phase(struct rig_guest *g)
 {
 	nacre_keeper_v1_Event e = nacre_keeper_v1_Event_init_zero;
 
-	e.phase = g->sandbox[0] != '\0' ? nacre_keeper_v1_Phase_PHASE_CONNECTED
-					: nacre_keeper_v1_Phase_PHASE_WAITING;
+	e.phase = phase_of(g);
 	rig_send(g->events, nacre_keeper_v1_Event_fields, &e);
 }
 
@@ -89,8 +97,7 @@ status_message(struct rpc_call *c, void *owner, struct span m)
 	rpc_consume(c, m.len);
 	if (g->rig->is_mute)
 		return;
-	s.phase = g->sandbox[0] != '\0' ? nacre_keeper_v1_Phase_PHASE_CONNECTED
-					: nacre_keeper_v1_Phase_PHASE_WAITING;
+	s.phase = phase_of(g);
 	s.sandbox_id = g->sandbox;
 	s.keeper_pid = (int32_t)g->pid;
 	s.accelerator = accelerator;
@@ -242,6 +249,7 @@ rig_guest_come(struct rig *r, int from)
 	char text[128] = "";
 	struct fault f = { 0 };
 	size_t got = 0;
+	int parks = 0;
 
 	while (g < r->guest + RIG_GUESTS && (g->is_used || g->link != NULL))
 		g++;
@@ -257,7 +265,8 @@ rig_guest_come(struct rig *r, int from)
 	g->listener = fds[1];
 	g->watch.ready = listener_ready;
 	buf_init(&g->in, IN_MOST);
-	assert_int_equal(sscanf(text, "%36s %d", g->id, &g->pid), 2);
+	assert_int_equal(sscanf(text, "%36s %d %d", g->id, &g->pid, &parks), 3);
+	g->parks = parks != 0;
 	if (loop_watch(r->loop, &g->watch, g->listener, LOOP_IN, &f) != 0)
 		fail_msg("%s", f.text);
 	r->spawned++;

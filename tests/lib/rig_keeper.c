@@ -29,6 +29,32 @@ close_on_exec(void)
 			(void)close(fd);
 }
 
+/* The test says by files beside the state folder what there is of machines:
+ * "clones" (templates can be made), "duds" (a clone ends at once), "none"
+ * (no template, not even a cold one). And it reads "jobs". */
+static bool
+is_said(const char *dir, const char *name)
+{
+	char path[2 * RIG_PATH];
+
+	return text_fmt(path, sizeof(path), "%s/../../%s", dir, name) &&
+	    access(path, F_OK) == 0;
+}
+
+static void
+note(const char *dir, const char *line)
+{
+	char path[2 * RIG_PATH];
+	struct fault f = { 0 };
+	int fd;
+
+	(void)text_fmt(path, sizeof(path), "%s/../../jobs", dir);
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+	if (fd < 0 || fd_write_all(fd, line, strlen(line), &f) != 0)
+		_exit(1);
+	(void)close(fd);
+}
+
 static int
 connect_hall(const char *dir)
 {
@@ -49,11 +75,19 @@ hold(const struct machine_args *a)
 	char text[LIMIT_ID + 32];
 	struct fault f = { 0 };
 	int fds[2] = { a->link_fd, -1 };
-	int hall = connect_hall(a->dir);
+	bool parks = !a->cold && !a->no_park;
+	int hall;
 	char end;
 
+	if (!a->cold) {
+		note(a->dir, "clone\n");
+		if (is_said(a->dir, "duds"))
+			_exit(0);
+	}
+	hall = connect_hall(a->dir);
 	if (!text_fmt(path, sizeof(path), "%s/%s.sock", a->dir, a->id) ||
-	    !text_fmt(text, sizeof(text), "%s %d\n", a->id, (int)getpid()) ||
+	    !text_fmt(text, sizeof(text), "%s %d %d\n", a->id, (int)getpid(),
+		parks) ||
 	    rpc_listen_unix(path, &fds[1], &f) != 0 ||
 	    fd_nonblock(fds[1], &f) != 0 ||
 	    fd_send(hall, text, strlen(text), fds, 2, &f) != 0)
@@ -82,15 +116,26 @@ make_template(const struct machine_args *a)
 {
 	struct machine_template t;
 	struct fault f = { 0 };
+	char line[64];
 
+	(void)text_fmt(line, sizeof(line), "template %s\n",
+	    machine_accel_name(a->shape.accel));
+	note(a->paths.cache, line);
+	if (is_said(a->paths.cache, "none"))
+		_exit(1);
 	machine_template_init(&t);
 	t.shape = a->shape;
 	t.shape.accel = MACHINE_TCG;
 	t.tsc_khz = 1000000;
 	t.kernel_fd = some_file();
 	t.initramfs_fd = some_file();
-	(void)text_copy(t.why_cold, sizeof(t.why_cold),
-	    SPAN_LIT("a stand-in has no template"));
+	if (is_said(a->paths.cache, "clones")) {
+		t.memory_fd = some_file();
+		t.state_fd = some_file();
+	} else {
+		(void)text_copy(t.why_cold, sizeof(t.why_cold),
+		    SPAN_LIT("a stand-in has no template"));
+	}
 	_exit(machine_template_send(&t, a->answer_fd, &f) == 0 ? 0 : 1);
 }
 

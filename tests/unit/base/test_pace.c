@@ -66,6 +66,17 @@ chance_stays_within_a_quarter(void **state)
 	assert_int_equal(pace_jitter(0), 0);
 }
 
+static void
+each_failure_doubles_the_wait(void **state)
+{
+	static const int64_t want[] = { 0, 300, 600, 1200, 2000, 2000 };
+
+	(void)state;
+	for (unsigned i = 0; i < NELEM(want); i++)
+		assert_int_equal(pace_later(300, i, 2000), want[i]);
+	assert_int_equal(pace_later(300, UINT32_MAX, 2000), 2000);
+}
+
 int
 main(void)
 {
@@ -75,6 +86,7 @@ main(void)
 		cmocka_unit_test(
 		    a_minute_of_asking_gets_no_more_than_is_stated),
 		cmocka_unit_test(chance_stays_within_a_quarter),
+		cmocka_unit_test(each_failure_doubles_the_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

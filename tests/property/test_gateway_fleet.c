@@ -1,0 +1,120 @@
+/* rooms: gateway */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates that cannot be made and clones that do not start, for a time. */
+#include "../lib/rig_ask.h"
+#include "../lib/rig_program.h"
+#include "../lib/unit.h"
+
+enum {
+	STEP_MS = 1000, /* of the rig's time */
+	HOUR_MS = 3600000,
+	PATIENCE_MS = 60000,
+};
+#define CONFIG "memory_reserve_mib: 0\nmcp_port: off\n"
+
+static struct rig r;
+
+static int
+open_rig(void **state)
+{
+	(void)state;
+	rig_init(&r);
+	rig_file(&r, "config",
+	    CONFIG "accelerator: tcg\nparked: 1\nprewarm: true\n");
+	return 0;
+}
+
+static int
+close_rig(void **state)
+{
+	(void)state;
+	rig_stop(&r);
+	rig_clear(&r);
+	return 0;
+}
+
+static void
+pass(int64_t ms)
+{
+	for (; ms > 0; ms -= STEP_MS)
+		rig_pass(&r, STEP_MS, 0);
+}
+
+static void
+until_jobs(const char *what, unsigned n)
+{
+	int64_t end_ms = rig_real_ms() + PATIENCE_MS;
+
+	while (rig_jobs(&r, what) < n) {
+		if (rig_real_ms() > end_ms)
+			fail_msg("no %u of: %s", n, what);
+		rig_tick(&r);
+	}
+	assert_int_equal(rig_jobs(&r, what), n);
+}
+
+/* In time that passes, at most so much. */
+static void
+until_parked(int64_t most_ms)
+{
+	int64_t end_ms = rig_real_ms() + PATIENCE_MS;
+
+	while (rig_guests(&r) == 0 && rig_real_ms() < end_ms) {
+		if (most_ms > 0)
+			rig_pass(&r, STEP_MS, 0);
+		most_ms -= STEP_MS;
+		rig_tick(&r);
+	}
+	if (rig_guests(&r) == 0)
+		fail_msg("no clone is parked");
+}
+
+static void
+a_template_that_only_boots_cold_is_made_again(void **state)
+{
+	(void)state;
+	rig_start(&r, NULL);
+	until_jobs("template", 1);
+	(void)rig_new_root(&r, "cold");
+	rig_file(&r, "clones", "");
+	pass(HOUR_MS / 10);
+	assert_int_equal(rig_jobs(&r, "template"), 1);
+	pass(HOUR_MS / 10);
+	until_jobs("template", 2);
+	for (int i = 0; i < 100 && rig_jobs(&r, "clone") == 0; i++) {
+		pass(STEP_MS);
+		rig_tick(&r);
+	}
+	assert_int_equal(rig_jobs(&r, "clone"), 1);
+	pass(24 * HOUR_MS / 10);
+	assert_int_equal(rig_jobs(&r, "template"), 2);
+}
+
+static void
+one_that_cannot_be_made_is_tried_again_though_nobody_asks(void **state)
+{
+	(void)state;
+	rig_file(&r, "clones", "");
+	rig_file(&r, "none", "");
+	rig_start(&r, NULL);
+	until_jobs("template", 1);
+	pass(HOUR_MS);
+	assert_in_range(rig_jobs(&r, "template"), 4, 16);
+	rig_file(&r, "none", NULL);
+	until_parked(HOUR_MS / 5);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    a_template_that_only_boots_cold_is_made_again, open_rig,
+		    close_rig),
+		cmocka_unit_test_setup_teardown(
+		    one_that_cannot_be_made_is_tried_again_though_nobody_asks,
+		    open_rig, close_rig)
+	};
+
+	return rig_main(argc, argv, NULL, tests, NELEM(tests));
+}
