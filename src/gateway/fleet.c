@@ -315,6 +315,14 @@ end_spares(struct gateway *g, const struct machine_shape *s, size_t n)
 	}
 }
 
+/* One of a template that ended before anything could be done with it. */
+static bool
+is_dud(const struct vm *vm)
+{
+	return vm->has_failed && !vm->cold && !vm->adopted &&
+	    vm->reached < nacre_keeper_v1_Phase_PHASE_PARKED;
+}
+
 static void
 tend_template(struct gateway *g, const struct machine_template *t,
     bool is_in_use)
@@ -336,11 +344,15 @@ tend_template(struct gateway *g, const struct machine_template *t,
 		return;
 	}
 	/* The last slots are for those who ask. */
-	if (have == want || is_launching(g) || vm_count(g) + 8 > LIMIT_VMS)
+	if (have == want || is_launching(g) || vm_count(g) + 8 > LIMIT_VMS ||
+	    template_pause_ms(g, &t->shape) > 0)
 		return;
 	fault_clear(&f);
-	if (vm_spawn(g, t, false, false, &f) == NULL)
+	if (vm_spawn(g, t, false, false, &f) == NULL) {
 		log_warn(&f, "cannot park a clone");
+		template_dud(g, &t->shape);
+		return;
+	}
 	if (have + 1 < want)
 		fleet_changed(g);
 }
@@ -364,6 +376,22 @@ fleet_changed(struct gateway *g)
 {
 	if (!g->stopping)
 		loop_timer_set(g->loop, &g->fleet_timer, TEND_MS);
+}
+
+void
+fleet_phase(struct vm *vm)
+{
+	if (is_parked(vm))
+		template_parked(vm->g, &vm->shape);
+	fleet_changed(vm->g);
+}
+
+void
+fleet_gone(struct vm *vm)
+{
+	if (is_dud(vm))
+		template_dud(vm->g, &vm->shape);
+	fleet_changed(vm->g);
 }
 
 /* ---- an earlier gateway's ---- */

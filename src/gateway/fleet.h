@@ -44,8 +44,11 @@ void fleet_continue(struct gateway *g, const struct store_sandbox *row,
 /* A machine failed before its guest called in: a cold one instead? */
 bool fleet_retry(struct gateway *g, struct store_sandbox *row,
     const struct vm *vm);
-/* Something came, went or changed its phase: look at the parked clones. */
+/* Something came or went: look at the parked clones. */
 void fleet_changed(struct gateway *g);
+/* A machine is in another phase, or gone. */
+void fleet_phase(struct vm *vm);
+void fleet_gone(struct vm *vm);
 /* A keeper of an earlier gateway has said whose it is. */
 void fleet_adopted(struct gateway *g, struct vm *vm);
 /* Its first answer came, or did not come in time. */

@@ -3,7 +3,7 @@
  * The list of templates. One that could not be made is tried again when
  * somebody wants it, but not within the same ten seconds; while it is in use
  * also when nobody does, later each time. So is one that only boots cold,
- * which serves meanwhile.
+ * which serves meanwhile. One whose clones do not start is dropped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,9 @@ enum {
 	AGAIN_MOST_MS = 600000,
 	COLD_MS = 600000, /* one that boots cold */
 	COLD_MOST_MS = 4 * 3600000,
+	DUD_MS = 600, /* the next clone after one that was none */
+	DUD_MOST_MS = 300000,
+	DUDS = 6, /* so many in a row: something has changed */
 };
 
 struct template
@@ -32,6 +35,8 @@ struct template
 	struct fault fault; /* of the last try, while it is not there */
 	unsigned failures;  /* tries in a row that gave none, or a cold one */
 	int64_t failed_ms;
+	unsigned duds; /* clones in a row that ended before they parked */
+	int64_t dud_ms;
 	struct template *next;
 };
 
@@ -74,6 +79,7 @@ take(struct template *t, const struct machine_template *made)
 	machine_template_release(&t->made);
 	t->made = *made;
 	t->is_made = true;
+	t->dud_ms = 0;
 	if (made->why_cold[0] != '\0')
 		failed(t);
 	else
@@ -240,17 +246,61 @@ template_tend(struct gateway *g)
 
 	for (struct template *t = g->templates; t != NULL; t = t->next) {
 		int64_t due = due_ms(t);
-		int64_t wait_ms = 0;
+		int64_t wait_ms = template_pause_ms(g, &t->shape);
 
 		if (due > 0 && due <= now_ms)
 			t->is_wanted = is_in_use(g, &t->shape);
-		else if (due > 0)
+		else if (due > 0 && (wait_ms == 0 || due - now_ms < wait_ms))
 			wait_ms = due - now_ms;
 		if (wait_ms > 0 && (least_ms == 0 || wait_ms < least_ms))
 			least_ms = wait_ms;
 	}
 	start_next(g);
 	return least_ms;
+}
+
+void
+template_dud(struct gateway *g, const struct machine_shape *s)
+{
+	struct template *t = find(g, s);
+	struct fleet_paths p;
+
+	if (t == NULL || !t->is_made)
+		return;
+	t->dud_ms = clock_mono_ms();
+	if (++t->duds % DUDS != 0)
+		return;
+	log_error("clones of the template of %u MiB and %u cpus do not start: "
+		  "it is made anew",
+	    s->memory_mib, s->vcpus);
+	fleet_paths(g, &p);
+	machine_template_forget(p.cache, t->made.key);
+	machine_template_release(&t->made);
+	t->is_made = false;
+	t->is_wanted = true;
+	start_next(g);
+}
+
+void
+template_parked(struct gateway *g, const struct machine_shape *s)
+{
+	struct template *t = find(g, s);
+
+	if (t != NULL)
+		t->duds = 0;
+}
+
+int64_t
+template_pause_ms(const struct gateway *g, const struct machine_shape *s)
+{
+	const struct template *t = find(g, s);
+	int64_t left_ms;
+
+	if (t == NULL || !t->is_made || t->dud_ms == 0)
+		return 0;
+	left_ms = t->dud_ms + pace_later(DUD_MS, t->duds, DUD_MOST_MS) -
+	    clock_mono_ms();
+	return left_ms > 0 ? left_ms : 0;
 }
 
 const struct machine_template *

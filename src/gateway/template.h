@@ -20,6 +20,12 @@ void template_each(struct gateway *g,
 /* Start what is due of those in use: one that could not be made, one that only
  * boots cold. How long until the next look; 0: none is needed. */
 int64_t template_tend(struct gateway *g);
+/* A clone ended before it could be used. The next one is parked later each
+ * time (for template_pause_ms()); after some the template is made anew. */
+void template_dud(struct gateway *g, const struct machine_shape *s);
+void template_parked(struct gateway *g, const struct machine_shape *s);
+int64_t template_pause_ms(const struct gateway *g,
+    const struct machine_shape *s);
 const struct machine_template *template_any(const struct gateway *g);
 void template_close_all(struct gateway *g);
 

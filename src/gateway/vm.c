@@ -130,7 +130,7 @@ vm_gone(struct vm *vm)
 		sandbox_machine_gone(g, vm, &vm->why);
 	else if (vm->adopted)
 		settle_all(g);
-	fleet_changed(g);
+	fleet_gone(vm);
 	if (vm->link == NULL)
 		loop_bury(g->loop, vm, vm_free_slot);
 }
@@ -141,6 +141,7 @@ on_exited(struct child *c, int status)
 	struct vm *vm = CONTAINER_OF(c, struct vm, child);
 
 	(void)status;
+	vm->has_failed |= vm->end == VM_ALIVE;
 	if (vm->why.code == FAULT_NONE && vm->end == VM_ALIVE)
 		fault_set(&vm->why, FAULT_LOST, "its keeper ended");
 	vm_gone(vm);

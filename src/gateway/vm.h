@@ -46,6 +46,8 @@ struct vm {
 	bool assigned;    /* Assign was sent */
 	bool known;       /* the keeper has said its phase */
 	nacre_keeper_v1_Phase phase;
+	nacre_keeper_v1_Phase reached; /* the last but ENDED */
+	bool has_failed;               /* it ended, and nobody asked it to */
 	enum vm_end end;
 	pid_t pid;
 	struct child child;

@@ -26,11 +26,15 @@ on_phase(struct vm *vm, const nacre_keeper_v1_Event *e)
 	vm->known = true;
 	vm->phase = e->phase;
 	if (e->phase == nacre_keeper_v1_Phase_PHASE_ENDED) {
-		if (vm->end == VM_ALIVE)
+		if (vm->end == VM_ALIVE) {
+			vm->has_failed = true;
 			note_fault(vm, e->fault);
+		}
 		vm_end(vm, false);
+	} else {
+		vm->reached = e->phase;
 	}
-	fleet_changed(vm->g);
+	fleet_phase(vm);
 }
 
 static void
@@ -130,6 +134,7 @@ link_down(struct rpc_link *l, void *owner, const struct fault *f)
 		loop_bury(vm->g->loop, vm, vm_free_slot);
 		return;
 	}
+	vm->has_failed |= vm->end == VM_ALIVE;
 	if (vm->end == VM_ALIVE && vm->why.code == FAULT_NONE)
 		fault_set(&vm->why, FAULT_LOST, "its keeper was lost: %.150s",
 		    f->text);

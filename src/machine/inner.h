@@ -244,7 +244,6 @@ int template_store(const char *cache, const struct machine_template *t,
 /* FAULT_NOT_FOUND when there is none; anything else: it is damaged. */
 int template_load(const char *cache, struct machine_template *t,
     struct fault *f) MUST_CHECK;
-void template_forget(const char *cache, const char *key);
 /* template_old.c: a use of the folder; and those not used for longest go. */
 void template_touch(int dir);
 void template_drop_old(const char *cache);

@@ -109,6 +109,9 @@ int machine_template_get(struct loop *l, struct machine_job *j,
 void machine_job_cancel(struct machine_job *j);
 bool machine_job_runs(const struct machine_job *j);
 
+/* Its copy on disk goes: the next job boots one. */
+void machine_template_forget(const char *cache, const char *key);
+
 /* What the gateway gives to one keeper. */
 struct machine_keeper {
 	const char *program;  /* nacre-keeper */

@@ -203,7 +203,7 @@ load_or_build(const struct machine_paths *p, struct machine_template *t,
 		return 0;
 	if (damaged.code != FAULT_NOT_FOUND) {
 		log_warn(&damaged, "template %.16s is made anew", t->key);
-		template_forget(p->cache, t->key);
+		machine_template_forget(p->cache, t->key);
 	}
 	if (build(t, l, deadline_ms, f) != 0)
 		return -1;

@@ -241,7 +241,7 @@ template_store(const char *cache, const struct machine_template *t,
 }
 
 void
-template_forget(const char *cache, const char *key)
+machine_template_forget(const char *cache, const char *key)
 {
 	char path[DIR_PATH];
 

@@ -62,7 +62,7 @@ list(const char *cache, const char *path, struct entry *out)
 		if (is_key(e->d_name))
 			n++;
 		else if (now - st.st_mtime > PART_SECONDS)
-			template_forget(cache, e->d_name);
+			machine_template_forget(cache, e->d_name);
 	}
 	if (dir)
 		(void)closedir(dir);
@@ -85,7 +85,7 @@ template_drop_old(const char *cache)
 		for (size_t i = 1; i < n; i++)
 			if (all[i].used < all[oldest].used)
 				oldest = i;
-		template_forget(cache, all[oldest].name);
+		machine_template_forget(cache, all[oldest].name);
 		all[oldest] = all[--n];
 	}
 }

@@ -70,6 +70,38 @@ until_parked(int64_t most_ms)
 }
 
 static void
+clones_that_do_not_start_are_started_seldom(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	rig_file(&r, "clones", "");
+	rig_file(&r, "duds", "");
+	rig_start(&r, NULL);
+	until_jobs("template", 1);
+	/* Each has its moment to end in. */
+	for (int i = 0; i < 60; i++) {
+		pass(STEP_MS);
+		rig_tick(&r);
+	}
+	before = rig_jobs(&r, "clone");
+	assert_in_range(before, 4, 12);
+	assert_in_range(rig_jobs(&r, "template"), 2, 3);
+	pass(HOUR_MS);
+	assert_in_range(rig_jobs(&r, "clone"), before + 2, before + 20);
+	/* Who asks waits for none of that. */
+	before = rig_jobs(&r, "clone");
+	(void)rig_new_root(&r, "now");
+	assert_int_equal(rig_jobs(&r, "clone"), before + 1);
+	rig_file(&r, "duds", NULL);
+	for (int i = 0; i < 400 && rig_guests(&r) < 2; i++) {
+		pass(STEP_MS);
+		rig_tick(&r);
+	}
+	assert_int_equal(rig_guests(&r), 2);
+}
+
+static void
 a_template_that_only_boots_cold_is_made_again(void **state)
 {
 	(void)state;
@@ -108,6 +140,9 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    clones_that_do_not_start_are_started_seldom, open_rig,
+		    close_rig),
 		cmocka_unit_test_setup_teardown(
 		    a_template_that_only_boots_cold_is_made_again, open_rig,
 		    close_rig),

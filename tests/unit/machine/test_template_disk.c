@@ -68,7 +68,7 @@ end(void **state)
 	char path[64];
 
 	(void)state;
-	template_forget(cache, KEY);
+	machine_template_forget(cache, KEY);
 	machine_template_release(&made);
 	(void)text_fmt(path, sizeof(path), "%s/templates", cache);
 	return rmdir(path) || rmdir(cache);
@@ -127,7 +127,7 @@ test_absent(void **state)
 	struct fault f = { 0 };
 
 	(void)state;
-	template_forget(cache, KEY);
+	machine_template_forget(cache, KEY);
 	assert_int_equal(load(&t, &f), -1);
 	assert_int_equal(f.code, FAULT_NOT_FOUND);
 }
@@ -182,22 +182,22 @@ test_damage(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < NELEM(words); i++) {
-		template_forget(cache, KEY);
+		machine_template_forget(cache, KEY);
 		assert_int_equal(template_store(cache, &made, &f), 0);
 		patch("memory", words[i].at, &words[i].value, 8);
 		is_damaged();
 	}
 	for (off_t size = 0; size < 9000; size += 1000) {
-		template_forget(cache, KEY);
+		machine_template_forget(cache, KEY);
 		assert_int_equal(template_store(cache, &made, &f), 0);
 		cut("memory", size);
 		is_damaged();
 	}
-	template_forget(cache, KEY);
+	machine_template_forget(cache, KEY);
 	assert_int_equal(template_store(cache, &made, &f), 0);
 	patch("state", 0, "T", 1);
 	is_damaged();
-	template_forget(cache, KEY);
+	machine_template_forget(cache, KEY);
 	assert_int_equal(template_store(cache, &made, &f), 0);
 	cut("sum", 10);
 	is_damaged();
@@ -240,10 +240,10 @@ test_old_ones_go(void **state)
 		    made.key);
 		/* The one of the set-up is newest. */
 		assert_int_equal(access(path, F_OK), i < 4 ? -1 : 0);
-		template_forget(cache, made.key);
+		machine_template_forget(cache, made.key);
 	}
 	assert_int_equal(template_store(cache, &made, &f), 0);
-	template_forget(cache, made.key);
+	machine_template_forget(cache, made.key);
 	(void)text_copy(made.key, sizeof(made.key), SPAN_LIT(KEY));
 }
 
