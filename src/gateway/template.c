@@ -73,11 +73,31 @@ failed(struct template *t)
 	t->failed_ms = clock_mono_ms();
 }
 
+/* One that has come to be without KVM; NULL: none. */
+static const struct template *
+without_kvm(const struct gateway *g)
+{
+	const struct template *t = g->templates;
+
+	while (t != NULL &&
+	    (!t->is_made || t->made.why_cold[0] != '\0' ||
+		t->made.shape.accel != MACHINE_TCG))
+		t = t->next;
+	return t;
+}
+
 static void
 take(struct template *t, const struct machine_template *made)
 {
+	const struct template *other = without_kvm(t->g);
+
 	machine_template_release(&t->made);
 	t->made = *made;
+	/* Its job was not told why. */
+	if (other != NULL && made->shape.accel == MACHINE_TCG)
+		(void)text_copy(t->made.accel_reason,
+		    sizeof(t->made.accel_reason),
+		    span_str(other->made.accel_reason));
 	t->is_made = true;
 	t->dud_ms = 0;
 	if (made->why_cold[0] != '\0')
@@ -128,6 +148,9 @@ start(struct template *t, struct fault *f)
 	paths.cache = p.cache;
 	if (!machine_accel_parse(span_str(t->g->config.accelerator), &s.accel))
 		s.accel = MACHINE_AUTO;
+	/* To try it may take seconds: not with each size. */
+	if (s.accel == MACHINE_AUTO && without_kvm(t->g) != NULL)
+		s.accel = MACHINE_TCG;
 	t->job.done = on_done;
 	t->is_wanted = false;
 	fault_clear(&t->fault);

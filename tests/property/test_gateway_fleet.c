@@ -4,6 +4,8 @@
 #include "../lib/rig_ask.h"
 #include "../lib/rig_program.h"
 #include "../lib/unit.h"
+#include "proto/openshell_v1.pb.h"
+#include "wire/wire.h"
 
 enum {
 	STEP_MS = 1000, /* of the rig's time */
@@ -136,6 +138,53 @@ one_that_cannot_be_made_is_tried_again_though_nobody_asks(void **state)
 	until_parked(HOUR_MS / 5);
 }
 
+static void
+new_root_of_64_mib(void)
+{
+	/* google.protobuf.Struct: limits: { memory: "64Mi" } */
+	static const char limits[] = "\x0a\x1e\x0a\x06limits\x12\x14\x2a\x12"
+				     "\x0a\x10\x0a\x06memory\x12\x06\x1a\x04"
+				     "64Mi";
+	static char name[] = "small";
+	static char image[] = "tiny";
+	static char program[] = RIG_PROGRAM;
+	char *command[] = { program };
+	openshell_v1_CreateSandboxRequest ask =
+	    openshell_v1_CreateSandboxRequest_init_zero;
+	struct rig_answer a;
+	struct arena arena;
+
+	arena_init(&arena, 4096);
+	ask.name = name;
+	ask.has_spec = ask.spec.has_template = true;
+	ask.spec.template.image = image;
+	ask.spec.template.resources =
+	    wire_bytes(&arena, span_of(limits, sizeof(limits) - 1));
+	ask.spec.command = command;
+	ask.spec.command_count = 1;
+	rig_ask(&r, &a, "/openshell.v1.OpenShell/CreateSandbox",
+	    openshell_v1_CreateSandboxRequest_fields, &ask);
+	if (!a.is_yes)
+		fail_msg("no root: %s %s", a.word, a.text);
+	rig_answer_release(&a);
+	arena_release(&arena);
+}
+
+/* A try may last seconds, each time. */
+static void
+kvm_is_tried_once(void **state)
+{
+	(void)state;
+	rig_file(&r, "config", CONFIG "prewarm: true\nparked: 0\n");
+	rig_file(&r, "clones", "");
+	rig_start(&r, NULL);
+	until_jobs("template auto", 1);
+	(void)rig_new_root(&r, "usual");
+	new_root_of_64_mib();
+	until_jobs("template tcg", 1);
+	assert_int_equal(rig_jobs(&r, "template auto"), 1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -148,7 +197,9 @@ main(int argc, char **argv)
 		    close_rig),
 		cmocka_unit_test_setup_teardown(
 		    one_that_cannot_be_made_is_tried_again_though_nobody_asks,
-		    open_rig, close_rig)
+		    open_rig, close_rig),
+		cmocka_unit_test_setup_teardown(kvm_is_tried_once, open_rig,
+		    close_rig),
 	};
 
 	return rig_main(argc, argv, NULL, tests, NELEM(tests));
