@@ -2,13 +2,19 @@
 /*
  * The jails of host programs, compiled by libseccomp from the .def tables.
  * Everything not named is allowed: these processes hold what they need by
- * descriptor, and the tables take away the ways to more. Other architectures'
- * calls (i386, x32) kill. Guests have no use for this file, and the linker
+ * descriptor, and the tables take away the ways to more. Calls that are newer
+ * than the tables answer ENOSYS, as by a kernel that lacks them. Other
+ * architectures' calls (i386, x32) kill. Guests have no use for this file, and the linker
  * drops it and the library there.
  */
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+
 #include <errno.h>
 #include <seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -91,6 +97,17 @@ add_rules(scmp_filter_ctx ctx, const struct rule *rules, size_t n)
 	return 0;
 }
 
+/* Before the library's, which cannot say "from this number on". What is of
+ * another architecture goes on to be killed there. */
+static const struct sock_filter newer[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 4),
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CONFINE_CALL_X32, 2, 0),
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CONFINE_CALL_NEWER, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+};
+
 static int export(scmp_filter_ctx ctx, struct confine_program *p)
 {
 	size_t size = 0;
@@ -98,9 +115,12 @@ static int export(scmp_filter_ctx ctx, struct confine_program *p)
 
 	if (r != 0)
 		return r;
-	p->filter.filter = must_alloc(size);
-	p->filter.len = (unsigned short)(size / sizeof(struct sock_filter));
-	return seccomp_export_bpf_mem(ctx, p->filter.filter, &size);
+	p->filter.filter = must_alloc(sizeof(newer) + size);
+	p->filter.len =
+	    (unsigned short)(NELEM(newer) + size / sizeof(struct sock_filter));
+	memcpy(p->filter.filter, newer, sizeof(newer));
+	return seccomp_export_bpf_mem(ctx, p->filter.filter + NELEM(newer),
+	    &size);
 }
 
 static int

@@ -27,17 +27,18 @@ enum {
 struct attempt {
 	const char *name;
 	long call;
-	uint64_t arg; /* the first; the others are 0 */
+	unsigned at;  /* which argument is not 0 */
+	uint64_t arg; /* its value */
 	int answer;   /* KILLED, or the errno */
 };
 
-#define KILL(call)                { #call, SYS_##call, 0, KILLED },
-#define KILL_FLAG(call, arg, bit) { #call, SYS_##call, bit, KILLED },
-#define KILL_OVER(call, arg, most)          \
- { #call, SYS_##call, (most) + 1, KILLED }, \
-     { #call, SYS_##call, (uint64_t)1 << 32 | 2, KILLED },
-#define KILL_IS(call, arg, value) { #call, SYS_##call, value, KILLED },
-#define FAIL(call, error)         { #call, SYS_##call, 0, error },
+#define KILL(call)                { #call, SYS_##call, 0, 0, KILLED },
+#define KILL_FLAG(call, arg, bit) { #call, SYS_##call, arg, bit, KILLED },
+#define KILL_OVER(call, arg, most)               \
+ { #call, SYS_##call, arg, (most) + 1, KILLED }, \
+     { #call, SYS_##call, arg, (uint64_t)1 << 32 | 2, KILLED },
+#define KILL_IS(call, arg, value) { #call, SYS_##call, arg, value, KILLED },
+#define FAIL(call, error)         { #call, SYS_##call, 0, 0, error },
 
 static const struct attempt vmm_table[] = {
 #include "confine/never.def"
@@ -73,12 +74,15 @@ static int
 attempt(void *arg)
 {
 	const struct attempt *a = arg;
+	uint64_t args[6] = { 0 };
 	long r;
 
 	if (enter() != 0)
 		return NO_JAIL;
 	errno = 0;
-	r = syscall(a->call, a->arg, 0, 0, 0, 0, 0);
+	args[a->at] = a->arg;
+	r = syscall(a->call, args[0], args[1], args[2], args[3], args[4],
+	    args[5]);
 	return r == -1 ? errno : 0;
 }
 
@@ -150,6 +154,42 @@ an_importer_that_leaves_dies(void **state)
 	try_all(importer_table, NELEM(importer_table));
 }
 
+/* Each of these would change a file that no rule of Landlock guards. */
+static void
+what_is_newer_than_the_tables_is_not_there(void **state)
+{
+	static const struct attempt newer[] = {
+		{ "fchmodat2", 452, 0, 0, ENOSYS },
+		{ "mseal", 462, 0, 0, ENOSYS },
+		{ "setxattrat", 463, 0, 0, ENOSYS },
+		{ "removexattrat", 466, 0, 0, ENOSYS },
+		{ "open_tree_attr", 467, 0, 0, ENOSYS },
+		{ "file_setattr", 469, 0, 0, ENOSYS },
+		{ "the last", X32 - 1, 0, 0, ENOSYS },
+	};
+
+	(void)state;
+	try_all(newer, NELEM(newer));
+}
+
+static int
+touch(void *arg)
+{
+	int fd = (int)syscall(SYS_memfd_create, "m", 1);
+
+	(void)arg;
+	if (enter() != 0)
+		return NO_JAIL;
+	return syscall(SYS_utimensat, fd, NULL, NULL, 0) == 0 ? 0 : 1;
+}
+
+static void
+times_are_set_by_descriptor_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(touch, NULL), 0);
+}
+
 /* The tables could lose a row; the design's own list may not. */
 static void
 the_vmm_table_holds_what_the_design_names(void **state)
@@ -162,7 +202,8 @@ the_vmm_table_holds_what_the_design_names(void **state)
 		"fsmount", "fspick", "mount_setattr", "bpf", "keyctl",
 		"add_key", "request_key", "unshare", "setns", "chroot",
 		"perf_event_open", "name_to_handle_at", "open_by_handle_at",
-		"io_uring_setup" };
+		"io_uring_setup", "chmod", "fchmodat", "chown", "truncate",
+		"setxattr", "utimensat" };
 
 	(void)state;
 	for (size_t i = 0; i < NELEM(names); i++) {
@@ -352,14 +393,19 @@ main(void)
 #define IMPORTER(t) cmocka_unit_test_setup_teardown(t, prepare_importer, leave)
 	const struct CMUnitTest tests[] = {
 		VMM(a_vmm_that_leaves_dies),
+		VMM(what_is_newer_than_the_tables_is_not_there),
+		VMM(times_are_set_by_descriptor_alone),
 		VMM(the_vmm_table_holds_what_the_design_names),
 		VMM(another_architectures_calls_kill),
 		VMM(a_vmm_cannot_connect),
 		VMM(a_vmm_can_start_and_work),
 		VMM(a_vmm_jail_is_only_for_the_preparers_child),
 		KEEPER(a_keeper_that_leaves_dies),
+		KEEPER(what_is_newer_than_the_tables_is_not_there),
 		KEEPER(a_keeper_can_work_but_not_exec),
 		IMPORTER(an_importer_that_leaves_dies),
+		IMPORTER(what_is_newer_than_the_tables_is_not_there),
+		IMPORTER(times_are_set_by_descriptor_alone),
 		IMPORTER(an_importer_can_run_helpers),
 	};
 
