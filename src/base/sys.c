@@ -296,24 +296,40 @@ file_read(int dirfd, const char *path, struct buf *b, struct fault *f)
 }
 
 int
+file_keep(int dirfd, int fd, const char *temp, const char *path,
+    struct fault *f)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[LIMIT_PATH] = ".";
+	with_fd dir = -1;
+
+	if (fsync(fd) != 0 || renameat(dirfd, temp, dirfd, path) != 0) {
+		(void)fault_sys(f, "cannot write '%s'", path);
+		(void)unlinkat(dirfd, temp, 0);
+		return -1;
+	}
+	if (slash)
+		(void)text_copy(folder, sizeof(folder),
+		    span_of(path, slash == path ? 1 : (size_t)(slash - path)));
+	dir = openat(dirfd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || fsync(dir) != 0)
+		return fault_sys(f, "cannot sync folder of '%s'", path);
+	return 0;
+}
+
+int
 file_write_atomic(int dirfd, const char *path, struct span s, mode_t mode,
     struct fault *f)
 {
 	char temp[512];
 	uint8_t tag[6];
 	char hex[13];
-	const char *slash = strrchr(path, '/');
-	char folder[512] = ".";
 	with_fd fd = -1;
-	with_fd dir = -1;
 
 	random_bytes(tag, sizeof(tag));
 	hex_format(tag, sizeof(tag), hex);
 	if (!text_fmt(temp, sizeof(temp), "%s.%s.tmp", path, hex))
 		return fault_set(f, FAULT_INVALID, "path is too long");
-	if (slash)
-		(void)text_copy(folder, sizeof(folder),
-		    span_of(path, slash == path ? 1 : (size_t)(slash - path)));
 	fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return fault_sys(f, "cannot create '%s'", temp);
@@ -321,15 +337,7 @@ file_write_atomic(int dirfd, const char *path, struct span s, mode_t mode,
 		(void)unlinkat(dirfd, temp, 0);
 		return fault_prefix(f, "%s", path);
 	}
-	if (fsync(fd) != 0 || renameat(dirfd, temp, dirfd, path) != 0) {
-		(void)fault_sys(f, "cannot write '%s'", path);
-		(void)unlinkat(dirfd, temp, 0);
-		return -1;
-	}
-	dir = openat(dirfd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || fsync(dir) != 0)
-		return fault_sys(f, "cannot sync folder of '%s'", path);
-	return 0;
+	return file_keep(dirfd, fd, temp, path, f);
 }
 
 int

@@ -47,7 +47,11 @@ void random_bytes(void *p, size_t n);
 /* Whole file into b (b->max is the cap: past it FAULT_LIMIT). */
 int file_read(int dirfd, const char *path, struct buf *b,
     struct fault *f) MUST_CHECK;
-/* Temp file, write, fsync, rename, fsync of the folder. */
+/* What was written through fd to the file temp gets its name for good: fsync,
+ * rename, fsync of the folder. temp is gone on failure. */
+int file_keep(int dirfd, int fd, const char *temp, const char *path,
+    struct fault *f) MUST_CHECK;
+/* Temp file, write, file_keep(). */
 int file_write_atomic(int dirfd, const char *path, struct span s, mode_t mode,
     struct fault *f) MUST_CHECK;
 int dir_make(const char *path, mode_t mode, struct fault *f) MUST_CHECK;

@@ -250,6 +250,10 @@ void template_drop_old(const char *cache);
 
 /* disk.c: the blank file, which exists, read-only; -1 on fault. */
 int disk_blank_open(const char *cache, uint64_t bytes, struct fault *f);
+/* A file that others may read, 0400, from part; it is on the disk then. */
+int disk_keep(const char *part, const char *path, struct fault *f) MUST_CHECK;
+/* These n bytes (at most 16) are there. */
+bool disk_has(int fd, off_t at, const void *magic, size_t n);
 
 /* scrap.c: what clones rehearse on, made once into the cache. */
 int scrap_open(const char *cache, const char *guest, int *image, int *disk,

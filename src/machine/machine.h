@@ -137,7 +137,8 @@ int machine_keeper_spawn(const struct machine_keeper *k, pid_t *pid, int *link,
 #define MACHINE_DISK_BYTES ((uint64_t)8 << 30)
 int machine_disk_blank(const char *cache, uint64_t bytes,
     struct fault *f) MUST_CHECK;
-/* Copy the blank file to path (0600, EXISTS if there), reflink or sparse. */
+/* Copy the blank file to path (0600, EXISTS if there), reflink or sparse, by
+ * way of path.part: what is at path is whole, also after a power cut. */
 int machine_disk_make(const char *cache, const char *path, uint64_t bytes,
     struct fault *f) MUST_CHECK;
 /* A private copy of a (small) blank file, in memory; -1 on fault. */

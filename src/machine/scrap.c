@@ -20,6 +20,7 @@ enum {
 	SCRAP_DISK = 64 << 20,
 	TAR2SQFS_MS = 60000,
 	SCRAP_PATH = 512,
+	USED_AT = 40, /* in a squashfs: how long it is */
 };
 
 /* One ustar header; size 0 and a name that ends in '/' is a folder. */
@@ -113,11 +114,26 @@ make_image(const char *guest, const char *path, struct fault *f)
 		return fault_prefix(f, "scrap image");
 	(void)text_fmt(part, sizeof(part), "%s.%d", path, (int)getpid());
 	r = squash(tar, part, f);
-	if (r == 0 && (chmod(part, 0400) != 0 || rename(part, path) != 0))
-		r = fault_sys(f, "cannot keep '%s'", path);
-	if (r != 0)
-		(void)unlink(part);
-	return r;
+	if (r == 0)
+		return disk_keep(part, path, f);
+	(void)unlink(part);
+	return -1;
+}
+
+/* The image, if a whole one is there. */
+static int
+open_image(const char *path)
+{
+	static const char magic[] = { 'h', 's', 'q', 's' };
+	with_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t bytes = 0;
+	struct stat st;
+
+	if (fd < 0 || !disk_has(fd, 0, magic, sizeof(magic)) ||
+	    pread(fd, &bytes, sizeof(bytes), USED_AT) != sizeof(bytes) ||
+	    fstat(fd, &st) != 0 || bytes > (uint64_t)st.st_size)
+		return -1;
+	return fd_take(&fd);
 }
 
 int
@@ -135,9 +151,12 @@ scrap_open(const char *cache, const char *guest, int *image, int *disk,
 	if (!text_fmt(path, sizeof(path), "%s/scrap-%.16s.sqfs", cache, digest))
 		return fault_set(f, FAULT_INVALID,
 		    "the cache path is too long");
-	if (access(path, R_OK) != 0 && make_image(guest, path, f) != 0)
-		return -1;
-	file = open(path, O_RDONLY | O_CLOEXEC);
+	file = open_image(path);
+	if (file < 0) {
+		if (make_image(guest, path, f) != 0)
+			return -1;
+		file = open_image(path);
+	}
 	if (file < 0)
 		return fault_sys(f, "cannot open '%s'", path);
 	if (machine_disk_blank(cache, SCRAP_DISK, f) != 0)

@@ -237,7 +237,7 @@ make_image(const struct rig *r)
 	image_store_close(&s);
 }
 
-/* A disk that nothing mounts is a hole. */
+/* A disk that nothing mounts is a hole, with what says that it is none. */
 static void
 make_disk(const struct rig *r)
 {
@@ -249,6 +249,7 @@ make_disk(const struct rig *r)
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, MACHINE_DISK_BYTES), 0);
+	assert_int_equal(pwrite(fd, "\x53\xef", 2, 1024 + 56), 2);
 	(void)close(fd);
 }
 
