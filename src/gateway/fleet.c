@@ -269,8 +269,8 @@ fleet_retry(struct gateway *g, struct store_sandbox *row, const struct vm *vm)
 	const struct machine_shape s = shape_of(row);
 	struct fault f = { 0 };
 
-	if (vm->cold || vm->phase >= nacre_keeper_v1_Phase_PHASE_CONNECTED ||
-	    vm->end == VM_STOPPING || g->stopping ||
+	if (vm->cold || !vm->has_failed || g->stopping ||
+	    vm->reached >= nacre_keeper_v1_Phase_PHASE_CONNECTED ||
 	    template_find(g, &s) == NULL)
 		return false;
 	if (start_machine(g, row, true, &f) == 0)

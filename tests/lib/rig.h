@@ -71,6 +71,7 @@ struct rig_guest {
 	int64_t half_life_ms; /* mono: then they are renewed */
 	char bearer[RIG_TOKEN + 16];
 	bool parks;       /* it came from a template, for whoever wants it */
+	bool ends;        /* its machine does, before its guest is there */
 	bool is_refused;  /* it came back, and its token was not taken */
 	bool is_launched; /* the bundle came */
 	bool is_open;     /* the session was answered */
@@ -117,8 +118,8 @@ struct rig {
 void rig_init(struct rig *r);
 void rig_clear(struct rig *r);
 
-/* Files beside the state folder: the gateway's "config"; "clones", "duds" and
- * "none" are for the stand-in (rig_keeper.c). text NULL: it goes. */
+/* Files beside the state folder: the gateway's "config"; "clones", "duds",
+ * "ends" and "none" are for the stand-in (rig_keeper.c). text NULL: it goes. */
 void rig_file(const struct rig *r, const char *name, const char *text);
 /* Templates that were made or tried, or clones started; what: "template",
  * "template auto", "clone". */

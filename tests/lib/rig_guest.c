@@ -50,6 +50,8 @@ rig_lose(struct rig_guest *g)
 static nacre_keeper_v1_Phase
 phase_of(const struct rig_guest *g)
 {
+	if (g->ends)
+		return nacre_keeper_v1_Phase_PHASE_ENDED;
 	if (g->sandbox[0] != '\0')
 		return nacre_keeper_v1_Phase_PHASE_CONNECTED;
 	return g->parks ? nacre_keeper_v1_Phase_PHASE_PARKED
@@ -59,9 +61,12 @@ phase_of(const struct rig_guest *g)
 static void
 tell_phase(struct rig_guest *g)
 {
+	static char fault[] = "the VMM ended with status 1";
 	nacre_keeper_v1_Event e = nacre_keeper_v1_Event_init_zero;
 
 	e.phase = phase_of(g);
+	if (e.phase == nacre_keeper_v1_Phase_PHASE_ENDED)
+		e.fault = fault;
 	rig_send(g->events, nacre_keeper_v1_Event_fields, &e);
 }
 
@@ -250,6 +255,7 @@ rig_guest_come(struct rig *r, int from)
 	struct fault f = { 0 };
 	size_t got = 0;
 	int parks = 0;
+	int ends = 0;
 
 	while (g < r->guest + RIG_GUESTS && (g->is_used || g->link != NULL))
 		g++;
@@ -265,8 +271,10 @@ rig_guest_come(struct rig *r, int from)
 	g->listener = fds[1];
 	g->watch.ready = listener_ready;
 	buf_init(&g->in, IN_MOST);
-	assert_int_equal(sscanf(text, "%36s %d %d", g->id, &g->pid, &parks), 3);
+	assert_int_equal(
+	    sscanf(text, "%36s %d %d %d", g->id, &g->pid, &parks, &ends), 4);
 	g->parks = parks != 0;
+	g->ends = ends != 0;
 	if (loop_watch(r->loop, &g->watch, g->listener, LOOP_IN, &f) != 0)
 		fail_msg("%s", f.text);
 	r->spawned++;

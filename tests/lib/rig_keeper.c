@@ -30,8 +30,9 @@ close_on_exec(void)
 }
 
 /* The test says by files beside the state folder what there is of machines:
- * "clones" (templates can be made), "duds" (a clone ends at once), "none"
- * (no template, not even a cold one). And it reads "jobs". */
+ * "clones" (templates can be made), "duds" (a clone's keeper ends at once),
+ * "ends" (its machine does, and it says so), "none" (no template, not even a
+ * cold one). And it reads "jobs". */
 static bool
 is_said(const char *dir, const char *name)
 {
@@ -76,6 +77,7 @@ hold(const struct machine_args *a)
 	struct fault f = { 0 };
 	int fds[2] = { a->link_fd, -1 };
 	bool parks = !a->cold && !a->no_park;
+	bool ends = !a->cold && is_said(a->dir, "ends");
 	int hall;
 	char end;
 
@@ -86,8 +88,8 @@ hold(const struct machine_args *a)
 	}
 	hall = connect_hall(a->dir);
 	if (!text_fmt(path, sizeof(path), "%s/%s.sock", a->dir, a->id) ||
-	    !text_fmt(text, sizeof(text), "%s %d %d\n", a->id, (int)getpid(),
-		parks) ||
+	    !text_fmt(text, sizeof(text), "%s %d %d %d\n", a->id, (int)getpid(),
+		parks, ends) ||
 	    rpc_listen_unix(path, &fds[1], &f) != 0 ||
 	    fd_nonblock(fds[1], &f) != 0 ||
 	    fd_send(hall, text, strlen(text), fds, 2, &f) != 0)

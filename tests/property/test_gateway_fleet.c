@@ -103,6 +103,20 @@ clones_that_do_not_start_are_started_seldom(void **state)
 	assert_int_equal(rig_guests(&r), 2);
 }
 
+/* Its keeper says so, and ends when it is asked to. */
+static void
+a_clone_that_ends_is_followed_by_a_cold_machine(void **state)
+{
+	(void)state;
+	rig_file(&r, "config", CONFIG "accelerator: tcg\nparked: 0\n");
+	rig_file(&r, "clones", "");
+	rig_file(&r, "ends", "");
+	rig_start(&r, NULL);
+	(void)rig_new_root(&r, "now");
+	assert_int_equal(rig_jobs(&r, "clone"), 1);
+	assert_int_equal(r.spawned, 2);
+}
+
 static void
 a_template_that_only_boots_cold_is_made_again(void **state)
 {
@@ -191,6 +205,9 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 		    clones_that_do_not_start_are_started_seldom, open_rig,
+		    close_rig),
+		cmocka_unit_test_setup_teardown(
+		    a_clone_that_ends_is_followed_by_a_cold_machine, open_rig,
 		    close_rig),
 		cmocka_unit_test_setup_teardown(
 		    a_template_that_only_boots_cold_is_made_again, open_rig,
