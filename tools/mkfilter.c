@@ -7,13 +7,18 @@
  *   static const struct sock_filter filter_NAME[] = { ... };
  *
  * The filters are binary trees by call number. A call of another architecture
- * kills the process.
+ * kills the process. One that is newer than the guest's kernel, and so than a
+ * table of what is denied, is answered ENOSYS, whatever kernel runs.
  */
+#include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 
 #include <err.h>
 #include <errno.h>
 #include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,8 +138,31 @@ deny(scmp_filter_ctx ctx, const struct row *rows, size_t n)
 		add_row(ctx, &rows[i], SCMP_ACT_ERRNO((uint16_t)rows[i].error));
 }
 
+enum {
+	CALL_NEWER = 463,      /* setxattrat, of Linux 6.13 */
+	CALL_X32 = 0x40000000, /* and above: not of x86-64 */
+};
+
+/* The library cannot say "from this number on". */
+static const struct sock_filter newer[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 4),
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CALL_X32, 2, 0),
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CALL_NEWER, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+};
+
 static void
-finish(scmp_filter_ctx ctx, const char *name)
+print(const struct sock_filter *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", f[i].code, f[i].jt,
+		    f[i].jf, f[i].k);
+}
+
+static void
+finish(scmp_filter_ctx ctx, const char *name, bool is_open)
 {
 	size_t size = 0;
 	struct sock_filter *f;
@@ -145,9 +173,9 @@ finish(scmp_filter_ctx ctx, const char *name)
 		errx(1, "no memory");
 	check(seccomp_export_bpf_mem(ctx, f, &size), "export");
 	printf("static const struct sock_filter filter_%s[] = {\n", name);
-	for (size_t i = 0; i < size / sizeof(*f); i++)
-		printf("\t{ 0x%04x, %u, %u, 0x%08x },\n", f[i].code, f[i].jt,
-		    f[i].jf, f[i].k);
+	if (is_open)
+		print(newer, NELEM(newer));
+	print(f, size / sizeof(*f));
 	printf("};\n");
 	free(f);
 	seccomp_release(ctx);
@@ -160,14 +188,14 @@ main(void)
 
 	(void)puts("#include <linux/filter.h>");
 	deny(ctx, agent, NELEM(agent));
-	finish(ctx, "agent");
+	finish(ctx, "agent", true);
 	ctx = begin(SCMP_ACT_ALLOW);
 	deny(ctx, sandbox, NELEM(sandbox));
-	finish(ctx, "sandbox");
+	finish(ctx, "sandbox", true);
 	ctx = begin(SCMP_ACT_ERRNO(EPERM));
 	for (size_t i = 0; i < NELEM(supervisor); i++)
 		add_row(ctx, &supervisor[i], SCMP_ACT_ALLOW);
-	finish(ctx, "supervisor");
+	finish(ctx, "supervisor", false);
 	if (fflush(stdout) != 0)
 		err(1, "cannot write");
 	return 0;

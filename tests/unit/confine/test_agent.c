@@ -133,6 +133,22 @@ every_row_is_refused(void **state)
 }
 
 /* What programs do all day; the number of the first that fails, 0. */
+/* Whatever the kernel of a later image can do. */
+static void
+what_is_newer_than_the_table_is_not_there(void **state)
+{
+	static const struct attempt newer[] = {
+		{ "setxattrat", 463, ENOSYS, { ALWAYS, ALWAYS } },
+		{ "open_tree_attr", 467, ENOSYS, { ALWAYS, ALWAYS } },
+		{ "file_setattr", 469, ENOSYS, { ALWAYS, ALWAYS } },
+		{ "the last", X32 - 1, ENOSYS, { ALWAYS, ALWAYS } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(newer); i++)
+		try_one((struct one){ &newer[i], 0, 0 });
+}
+
 static int
 live(void *arg)
 {
@@ -439,6 +455,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_is_refused),
+		cmocka_unit_test(what_is_newer_than_the_table_is_not_there),
 		cmocka_unit_test(a_program_can_live),
 		cmocka_unit_test(another_architectures_calls_kill),
 		cmocka_unit_test(a_jail_without_a_path_is_refused),
