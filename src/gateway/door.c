@@ -32,6 +32,7 @@ struct door_call {
 	nacre_session_v1_DoorRequest request;
 	bool has_request;
 	bool whole;
+	struct deferred turn;
 	struct buf body;
 	struct mcp_who who;
 	struct mcp_head head;
@@ -360,14 +361,18 @@ forget_body(struct door_call *d)
 	buf_init(&d->body, MCP_BODY);
 }
 
+/* In its turn: what a request takes is given back when its tick ends. */
 static void
-begin(struct door_call *d)
+begin(struct deferred *turn)
 {
+	struct door_call *d = CONTAINER_OF(turn, struct door_call, turn);
 	struct mcp_answer a;
 	struct arena arena;
 	struct exchange *x;
 
 	d->whole = true;
+	if (d->is_complete)
+		return;
 	if (!d->has_request) {
 		fault_set(&d->fault, FAULT_PROTOCOL, "a request comes first");
 		finish(d, &d->fault);
@@ -475,7 +480,7 @@ on_half_closed(struct rpc_call *call, void *owner)
 
 	(void)call;
 	if (!d->whole && !d->is_complete)
-		begin(d);
+		loop_spare(d->g->loop, &d->turn);
 }
 
 static void
@@ -499,6 +504,7 @@ on_closed(struct rpc_call *call, void *owner, const struct fault *f,
 	d->exchange = NULL;
 	d->is_complete = true;
 	loop_timer_clear(&d->timer);
+	loop_deferred_drop(d->g->loop, &d->turn);
 	load_set(&d->session->answers, &d->load, 0);
 	if (d->session->vm != NULL)
 		d->session->vm->doors--;
@@ -532,6 +538,7 @@ door_accept(struct session *s, struct rpc_call *call)
 	s->vm->doors++;
 	d->call = call;
 	d->timer.fire = timed_out;
+	d->turn.run = begin;
 	s->answers.max = LOAD_DOOR;
 	s->answers.of = &s->g->mcp->to_doors;
 	arena_init(&d->arena, REQUEST);
