@@ -26,7 +26,9 @@ enum {
 	IMAGE_NAMES = 4096, /* in one store */
 	IMAGE_META =
 	    4 << 20, /* bytes of a JSON file, of ours or in an archive */
-	IMAGE_INDEX = 64 << 20, /* bytes of an index */
+	/* Bytes of an index, which is parsed between two ticks. A whole host with
+	 * compilers and desktops has 2 MiB. */
+	IMAGE_INDEX = 8 << 20,
 };
 
 #define IMAGE_BYTES_MAX (UINT64_C(16) << 30) /* content of one image */

@@ -11,8 +11,11 @@
 #include "image/inner.h"
 
 enum {
-	OUT_MAX = 128 << 10,
+	OUT_MAX = 128 << 10, /* more than one line and OUT_FULL */
 	OUT_FULL = 64 << 10,
+	/* What a line takes of the total beside its bytes: who reads it has as
+	 * much to do for it, however short it is. */
+	LINE = 32,
 };
 
 #define HEADER "nacre-index 1 "
@@ -75,19 +78,35 @@ add_node(struct buf *b, const struct image_write *w, uint32_t node,
 	    buf_span(&w->digests).ptr + (size_t)(i->text - 1) * DIGEST_SIZE, f);
 }
 
+int
+image_index_count(struct image_write *w, uint32_t node, struct fault *f)
+{
+	size_t size;
+
+	buf_clear(&w->line);
+	if (add_node(&w->line, w, node, f) < 0)
+		return -1;
+	size = w->line.len;
+	if (size == 0)
+		return 0;
+	if (buf_ptr(&w->line)[0] == 'l')
+		w->symlinks++;
+	else
+		w->programs++;
+	w->index_bytes += size + LINE;
+	if (w->index_bytes <= IMAGE_INDEX)
+		return 0;
+	return fault_set(f, FAULT_LIMIT,
+	    "the image has too many links and programs: their index is over "
+	    "%d bytes",
+	    IMAGE_INDEX);
+}
+
 static int
 write_all(int fd, struct buf *b, const struct image_write *w, struct fault *f)
 {
-	uint64_t programs = 0;
-
-	for (uint32_t n = IMAGE_ROOT; n; n = image_tree_walk(w->tree, n)) {
-		const struct image_inode *i = image_tree_inode(w->tree,
-		    image_tree_node(w->tree, n)->inode);
-
-		programs += i->kind == IMAGE_FILE && i->text != 0;
-	}
 	if (buf_fmt(b, HEADER "%llu %llu\n", (unsigned long long)w->symlinks,
-		(unsigned long long)programs) < 0)
+		(unsigned long long)w->programs) < 0)
 		return fault_set(f, FAULT_LIMIT, "index is too long");
 	for (uint32_t n = IMAGE_ROOT; n; n = image_tree_walk(w->tree, n)) {
 		if (add_node(b, w, n, f) < 0)

@@ -414,8 +414,12 @@ struct image_write {
 	uint32_t group_inode;
 	uint64_t bytes;
 	uint64_t entries;
-	uint64_t symlinks;
 	uint64_t dropped; /* devices and sockets */
+	/* Of the index, as far as names and content are known. */
+	struct buf line;
+	uint64_t symlinks;
+	uint64_t programs;
+	uint64_t index_bytes; /* as they are limited */
 	/* The file at hand. */
 	uint32_t inode;
 	uint64_t left;
@@ -445,6 +449,10 @@ int image_folder_index(int dir, struct image_merge *m,
 int image_folder_write(int dir, struct image_write *w,
     struct fault *f) MUST_CHECK;
 
+/* One name of the tree, if the index will have it; LIMIT when that gets too
+ * long. */
+int image_index_count(struct image_write *w, uint32_t node,
+    struct fault *f) MUST_CHECK;
 /* The sorted index of a written tree, appended to the file fd. */
 int image_index_write(int fd, const struct image_write *w,
     struct fault *f) MUST_CHECK;

@@ -60,23 +60,17 @@ link_file(int fd, int dir, const char *name, bool *known, struct fault *f)
 	return 0;
 }
 
+/* Before the store is locked: whoever waits for it waits for little. */
 static int
-put_index(const struct image_store *s, const struct image_write *w,
-    const char *digest, struct fault *f)
+make_index(const struct image_store *s, const struct image_write *w, int *fd,
+    struct fault *f)
 {
-	char name[DIGEST_HEX + 8];
-	bool known;
-	with_fd fd =
-	    openat(s->blobs, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0400);
-
-	if (fd < 0)
+	*fd = openat(s->blobs, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0400);
+	if (*fd < 0)
 		return fault_sys(f, "cannot make a file in the store");
-	if (image_index_write(fd, w, f) < 0)
+	if (image_index_write(*fd, w, f) < 0)
 		return -1;
-	if (fsync(fd) < 0)
-		return fault_sys(f, "cannot keep the index");
-	(void)snprintf(name, sizeof(name), "%s.idx", digest);
-	return link_file(fd, s->blobs, name, &known, f);
+	return fsync(*fd) < 0 ? fault_sys(f, "cannot keep the index") : 0;
 }
 
 static void
@@ -190,11 +184,21 @@ put_name(const struct image_store *s, const struct image_write *w,
 	return result;
 }
 
+struct files {
+	int sqfs;
+	int index;
+};
+
 static int
-put_rest(const struct image_store *s, const struct image_write *w,
+put_rest(const struct image_store *s, const struct image_write *w, int index,
     const struct image_config *c, const struct image_result *r, struct fault *f)
 {
-	if (put_index(s, w, r->digest, f) < 0 || put_facts(s, w, r, f) < 0)
+	char name[DIGEST_HEX + 8];
+	bool known;
+
+	(void)snprintf(name, sizeof(name), "%s.idx", r->digest);
+	if (link_file(index, s->blobs, name, &known, f) < 0 ||
+	    put_facts(s, w, r, f) < 0)
 		return -1;
 	if (fsync(s->blobs) < 0)
 		return fault_sys(f, "cannot keep the image");
@@ -203,15 +207,15 @@ put_rest(const struct image_store *s, const struct image_write *w,
 
 static int
 publish_locked(const struct image_store *s, const struct image_write *w,
-    int sqfs, const struct image_config *c, struct image_result *out,
-    struct fault *f)
+    const struct files *files, const struct image_config *c,
+    struct image_result *out, struct fault *f)
 {
 	char name[DIGEST_HEX + 8];
 
 	(void)snprintf(name, sizeof(name), "%s.sqfs", out->digest);
-	if (link_file(sqfs, s->blobs, name, &out->known, f) < 0)
+	if (link_file(files->sqfs, s->blobs, name, &out->known, f) < 0)
 		return -1;
-	if (put_rest(s, w, c, out, f) == 0)
+	if (put_rest(s, w, files->index, c, out, f) == 0)
 		return 0;
 	if (!out->known)
 		image_blob_remove(s, out->digest);
@@ -226,6 +230,7 @@ image_publish(const struct image_store *s, const struct image_write *w,
 	static const struct image_config none = { .user = "",
 		.workdir = "",
 		.created = "" };
+	with_fd index = -1;
 	int r;
 
 	out->content_bytes = w->bytes;
@@ -239,9 +244,10 @@ image_publish(const struct image_store *s, const struct image_write *w,
 		    "sha256:%s", hex);
 	}
 	if (hash_file(sqfs, w, out->digest, &out->size_bytes, f) < 0 ||
-	    image_store_lock(s, f) < 0)
+	    make_index(s, w, &index, f) < 0 || image_store_lock(s, f) < 0)
 		return -1;
-	r = publish_locked(s, w, sqfs, plan ? &plan->config : &none, out, f);
+	r = publish_locked(s, w, &(struct files){ sqfs, index },
+	    plan ? &plan->config : &none, out, f);
 	image_store_unlock(s);
 	return r;
 }

@@ -12,6 +12,7 @@
 
 enum {
 	KEPT = 64 << 10, /* of passwd and group; more is passed over */
+	LINE = 32 << 10, /* the longest of the index */
 };
 
 static uint32_t
@@ -40,6 +41,7 @@ image_write_init(struct image_write *w, struct image_tree *t,
 	buf_init(&w->digests, (size_t)IMAGE_NODES * DIGEST_SIZE);
 	buf_init(&w->passwd, KEPT);
 	buf_init(&w->group, KEPT);
+	buf_init(&w->line, LINE);
 	w->passwd_inode = inode_at(t, "etc/passwd");
 	w->group_inode = inode_at(t, "etc/group");
 }
@@ -50,6 +52,7 @@ image_write_release(struct image_write *w)
 	buf_release(&w->digests);
 	buf_release(&w->passwd);
 	buf_release(&w->group);
+	buf_release(&w->line);
 }
 
 static void
@@ -104,10 +107,11 @@ image_write_names(struct image_write *w, struct fault *f)
 		if (kind == IMAGE_SYMLINK) {
 			uint32_t id = image_tree_node(w->tree, node)->inode;
 
-			w->symlinks++;
 			to = image_tree_text(w->tree,
 			    image_tree_inode(w->tree, id)->text);
 		}
+		if (image_index_count(w, node, f) < 0)
+			return -1;
 		if ((kind == IMAGE_DIR || kind == IMAGE_SYMLINK ||
 			kind == IMAGE_FIFO) &&
 		    write_entry(w, node, kind, to, f) < 0)
@@ -203,6 +207,8 @@ image_write_end(struct image_write *w, struct fault *f)
 		if (buf_add(&w->digests, value, sizeof(value), f) < 0)
 			return -1;
 		i->text = (uint32_t)(w->digests.len / DIGEST_SIZE);
+		if (image_index_count(w, i->node, f) < 0)
+			return -1;
 	}
 	return image_squash_zeros(w->squash, image_emit_pad(i->size), f);
 }
@@ -221,7 +227,8 @@ image_write_links(struct image_write *w, struct fault *f)
 		if (image_tree_kind(w->tree, node) != IMAGE_FILE ||
 		    first == node)
 			continue;
-		if (write_entry(w, node, IMAGE_LINK,
+		if (image_index_count(w, node, f) < 0 ||
+		    write_entry(w, node, IMAGE_LINK,
 			image_tree_path(w->tree, first, to), f) < 0)
 			return -1;
 	}

@@ -147,6 +147,10 @@ sparse-overlaps 2 bad sparse map of the tar entry at byte 0
 sparse-lacks-data 2 sparse map and size differ in the tar entry at byte 0
 sparse-past-its-end 2 bad sparse map of the tar entry at byte 0
 million-entries 1 more than 1000000 entries
+far-links 1 too many links and programs: their index is over 8388608 bytes
+far-programs 1 too many links and programs: their index is over 8388608 bytes
+far-names-of-one 1 too many links and programs: their index is over 8388608 bytes
+short-links 1 too many links and programs: their index is over 8388608 bytes
 xz 1 xz is not taken: unpack it with 'xz -d' first
 gzip-truncated 2 'gzip' failed: .*unexpected end of file
 gzip-of-text 2 this is no tar archive

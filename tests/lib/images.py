@@ -300,7 +300,7 @@ def bad_checksum():
     return bytes(data)
 
 
-def header(name, kind=b"0", size=0, raw_size=None, magic=b"ustar  \0"):
+def header(name, kind=b"0", size=0, raw_size=None, magic=b"ustar  \0", link=b""):
     h = bytearray(512)
     h[0:len(name)] = name
     h[100:108] = b"0000644\0"
@@ -308,6 +308,7 @@ def header(name, kind=b"0", size=0, raw_size=None, magic=b"ustar  \0"):
     h[124:136] = raw_size or b"%011o\0" % size
     h[136:148] = b"%011o\0" % TIME
     h[156:157] = kind
+    h[157:157 + len(link)] = link
     h[257:265] = magic
     h[148:156] = b" " * 8
     h[148:156] = b"%06o\0 " % sum(h)
@@ -328,6 +329,15 @@ def huge_sparse(size, stretches=(), stored=0):
 def many(n):
     """n files of no content, in 100 folders."""
     return b"".join(header(b"d%d/%d" % (i % 100, i)) for i in range(n)) + bytes(1024)
+
+
+def far(n, last):
+    """n names below a path of 3 750 spaces, which the index escapes."""
+    folder = "/".join(" " * 250 for _ in range(15)) + "/"
+    layer = Layer(PAX)
+    for i in range(n):
+        last(layer, folder + "%d" % i, folder + "0")
+    return gzip.compress(layer.bytes(), 1)
 
 
 def write_gigabyte(path):
@@ -421,6 +431,10 @@ HOSTILE = {
     "sparse-lacks-data": lambda: huge_sparse(5000, [(0, 512), (1024, 512)], 512),
     "sparse-past-its-end": lambda: huge_sparse(5000, [(4999, 512)], 512),
     "million-entries": lambda: gzip.compress(header(b"a") * 1000001 + bytes(1024), 1),
+    "far-links": lambda: far(800, lambda t, name, first: t.sym(name, "x")),
+    "far-programs": lambda: far(800, lambda t, name, first: t.file(name, "#!/bin/x" + name[-3:], 0o755)),
+    "far-names-of-one": lambda: far(800, lambda t, name, first: t.file(name, "#!", 0o755) if name == first else t.hard(name, first)),
+    "short-links": lambda: gzip.compress(b"".join(header(b"%d/%d" % (i % 300, i), b"2", link=b"x") for i in range(210000)) + bytes(1024), 1),
     "xz": lambda: b"\xfd7zXZ\0" + bytes(600),
     "gzip-truncated": lambda: gzip.compress(base().bytes())[:-40],
     "gzip-of-text": lambda: gzip.compress(b"this is no archive\n" * 100),
