@@ -38,6 +38,8 @@ enum {
 	IMAGE_ENTRIES = 1000000,       /* of all layers together */
 	IMAGE_NODES = 1 << 20,         /* names, implicit folders too */
 	IMAGE_TEXT = 96 << 20,         /* bytes of names, targets, xattrs */
+	IMAGE_STEPS = 32 << 20,        /* components of all paths, links too */
+	IMAGE_STEP = 16,               /* bytes that count as one more */
 	IMAGE_LAYERS = 512,
 	IMAGE_CHUNK = 256 << 10, /* one read of a source */
 };
@@ -270,6 +272,7 @@ struct image_merge {
 	uint64_t bytes_max;
 	uint64_t holes; /* of them, in sparse files */
 	uint64_t xattrs_dropped;
+	uint64_t steps; /* of all paths resolved */
 	/* The path that is being resolved. */
 	char out[LIMIT_PATH]; /* so far, without links */
 	size_t out_len;

@@ -129,6 +129,20 @@ follow(struct image_merge *m, uint32_t node, struct fault *f)
 	return push_rest(m, to, f);
 }
 
+/* Cut the next component off what is still to do. */
+static bool
+next_step(struct image_merge *m, struct span *part)
+{
+	struct span rest =
+	    span_of(m->rest + m->rest_at, sizeof(m->rest) - m->rest_at);
+	size_t before = rest.len;
+	bool is_there = next_part(&rest, part);
+
+	m->rest_at = sizeof(m->rest) - rest.len;
+	m->steps += 1 + (before - rest.len) / IMAGE_STEP;
+	return is_there;
+}
+
 /*
  * Walk a path from the root, links followed: m->out and m->known say where it
  * ends. What does not exist is taken as it is written.
@@ -144,15 +158,14 @@ resolve(struct image_merge *m, struct span path, struct fault *f)
 	m->rest_at = sizeof(m->rest);
 	if (push_rest(m, path, f) < 0)
 		return -1;
-	for (;;) {
-		struct span rest =
-		    span_of(m->rest + m->rest_at, sizeof(m->rest) - m->rest_at);
+	while (next_step(m, &part)) {
 		uint32_t up = here(m);
 		uint32_t node = 0;
 
-		if (!next_part(&rest, &part))
-			return 0;
-		m->rest_at = sizeof(m->rest) - rest.len;
+		if (m->steps > IMAGE_STEPS)
+			return fault_set(f, FAULT_LIMIT,
+			    "all paths together go through too many folders "
+			    "and links");
 		if (span_is(part, "."))
 			continue;
 		if (span_is(part, "..")) {
@@ -174,6 +187,7 @@ resolve(struct image_merge *m, struct span path, struct fault *f)
 		if (follow(m, node, f) < 0)
 			return -1;
 	}
+	return 0;
 }
 
 /* The folder resolve() ended at, made with its parents where missing. */

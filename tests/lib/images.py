@@ -340,6 +340,17 @@ def far(n, last):
     return gzip.compress(layer.bytes(), 1)
 
 
+def padded_links():
+    """254 links, each padded to the longest target, on the way to 10 000 files."""
+    layer = Layer(PAX)
+    for i in range(253):
+        layer.sym("l%d" % i, "./" * 2040 + "l%d" % (i + 1))
+    layer.dir("l253")
+    for i in range(10000):
+        layer.file("l0/%d" % i)
+    return gzip.compress(layer.bytes(), 1)
+
+
 def write_gigabyte(path):
     """20 000 small files and one of 1 GiB of zeros, which the disk does not hold."""
     with open(path, "wb") as f:
@@ -435,6 +446,7 @@ HOSTILE = {
     "far-programs": lambda: far(800, lambda t, name, first: t.file(name, "#!/bin/x" + name[-3:], 0o755)),
     "far-names-of-one": lambda: far(800, lambda t, name, first: t.file(name, "#!", 0o755) if name == first else t.hard(name, first)),
     "short-links": lambda: gzip.compress(b"".join(header(b"%d/%d" % (i % 300, i), b"2", link=b"x") for i in range(210000)) + bytes(1024), 1),
+    "padded-links": padded_links,
     "xz": lambda: b"\xfd7zXZ\0" + bytes(600),
     "gzip-truncated": lambda: gzip.compress(base().bytes())[:-40],
     "gzip-of-text": lambda: gzip.compress(b"this is no archive\n" * 100),
