@@ -403,9 +403,12 @@ write_content(struct job *j, struct fault *f)
 static int
 pass_two(struct job *j, struct fault *f)
 {
+	image_tree_freeze(&j->tree);
+	if (image_tree_crowd(&j->tree) > IMAGE_CROWD)
+		return fault_set(f, FAULT_LIMIT,
+		    "folders hold too many names each");
 	if (image_squash_open(&j->squash, j->store->dir, &j->tools, f) < 0)
 		return -1;
-	image_tree_freeze(&j->tree);
 	image_write_init(&j->write, &j->tree, &j->squash, j->ask);
 	if (image_write_names(&j->write, f) < 0 || write_content(j, f) < 0 ||
 	    image_write_links(&j->write, f) < 0)

@@ -44,6 +44,10 @@ enum {
 	IMAGE_CHUNK = 256 << 10, /* one read of a source */
 };
 
+/* tar2sqfs looks through a folder for each name that it adds to it: so many
+ * looks take about a minute, a folder of 92 000 names alone. */
+#define IMAGE_CROWD (UINT64_C(8) << 30)
+
 #define IMAGE_CPU    "amd64"          /* the only one nacre runs */
 #define IMAGE_ID_MAX (UINT32_MAX - 1) /* of uid and gid; -1 is none, chown(2) */
 
@@ -261,6 +265,8 @@ struct span image_tree_path(const struct image_tree *t, uint32_t node,
     char *out);
 /* Sort all children by name and give each inode its first live name. */
 void image_tree_freeze(struct image_tree *t);
+/* The squares of how many names each folder holds, together. */
+uint64_t image_tree_crowd(const struct image_tree *t);
 
 /* Umoci's rules: one layer entry after the other onto the tree. */
 struct image_merge {

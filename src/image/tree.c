@@ -436,3 +436,19 @@ image_tree_freeze(struct image_tree *t)
 		id = image_tree_walk(t, id);
 	}
 }
+
+uint64_t
+image_tree_crowd(const struct image_tree *t)
+{
+	uint64_t crowd = 0;
+
+	for (uint32_t id = IMAGE_ROOT; id != 0; id = image_tree_walk(t, id)) {
+		uint64_t n = 0;
+
+		for (uint32_t c = image_tree_child(t, id); c != 0;
+		     c = image_tree_sibling(t, c))
+			n++;
+		crowd += n * n;
+	}
+	return crowd;
+}
