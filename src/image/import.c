@@ -14,7 +14,7 @@
 
 #include "image/inner.h"
 
-/* Unpacked bytes of headers and padding that one archive may have besides. */
+/* Bytes of headers and padding that all layers may have besides. */
 #define OVERHEAD (UINT64_C(4) << 30)
 
 struct job {
@@ -27,6 +27,7 @@ struct job {
 	struct image_blob whole; /* the file itself */
 	struct image_write write;
 	struct image_squash squash;
+	struct image_budget budget; /* of one pass over all layers */
 	const char *kind;
 	bool is_image; /* the archive holds an image, it is not one */
 	int fd;        /* the file or folder */
@@ -50,6 +51,13 @@ fresh_tree(struct job *j)
 	random_bytes(key, sizeof(key));
 	image_tree_init(&j->tree, key);
 	image_merge_init(j->merge, &j->tree, j->ask->bytes_max);
+}
+
+static void
+fresh_budget(struct job *j)
+{
+	j->budget =
+	    (struct image_budget){ .max = j->ask->bytes_max + OVERHEAD };
 }
 
 static void
@@ -86,8 +94,7 @@ index_blob(struct job *j, const struct image_blob *b, struct fault *f)
 {
 	struct image_stream s;
 	enum image_tar_event event = IMAGE_TAR_MORE;
-	int r = image_stream_open(&s, b, &j->tools, true,
-	    j->ask->bytes_max + OVERHEAD, f);
+	int r = image_stream_open(&s, b, &j->tools, true, &j->budget, f);
 
 	while (r == 0 && event != IMAGE_TAR_END) {
 		r = image_stream_next(&s, &event, f);
@@ -184,7 +191,7 @@ read_again(struct reading *r, const struct image_blob *b, struct fault *f)
 {
 	enum image_tar_event event = IMAGE_TAR_MORE;
 	int result = image_stream_open(&r->stream, b, &r->job->tools, false,
-	    r->job->ask->bytes_max + OVERHEAD, f);
+	    &r->job->budget, f);
 
 	while (result == 0 && event != IMAGE_TAR_END) {
 		result = image_stream_next(&r->stream, &event, f);
@@ -201,6 +208,7 @@ write_archives(struct job *j, struct fault *f)
 {
 	struct reading r = { .job = j, .at = 1, .layer = 1 };
 
+	fresh_budget(j);
 	if (!j->is_image)
 		return next_file(&r) == 0 ? 0 : read_again(&r, &j->whole, f);
 	for (size_t i = 0; i < j->plan.count; i++) {
@@ -288,8 +296,9 @@ unpack_whole(struct job *j, struct fault *f)
 	size_t got = 0;
 	int r;
 
-	if (image_source_open(&s, &j->whole, &j->tools, false,
-		j->ask->bytes_max + OVERHEAD, f) < 0)
+	fresh_budget(j);
+	if (image_source_open(&s, &j->whole, &j->tools, false, &j->budget, f) <
+	    0)
 		return -1;
 	chunk = must_alloc(IMAGE_CHUNK);
 	r = 0;
@@ -327,6 +336,7 @@ static int
 index_layers(struct job *j, struct fault *f)
 {
 	fresh_tree(j);
+	fresh_budget(j);
 	for (size_t i = 0; i < j->plan.count; i++) {
 		j->merge->layer = (uint16_t)(i + 1);
 		if (index_blob(j, &j->plan.layers[i], f) < 0)
@@ -341,6 +351,7 @@ index_archive(struct job *j, uint64_t size, struct fault *f)
 	j->kind = "rootfs";
 	j->whole = (struct image_blob){ .fd = j->fd, .size = size };
 	j->merge->whiteouts = false;
+	fresh_budget(j);
 	if (index_blob(j, &j->whole, f) < 0)
 		return -1;
 	if (!holds_image(j))

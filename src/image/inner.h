@@ -41,6 +41,7 @@ enum {
 	IMAGE_STEPS = 32 << 20,        /* components of all paths, links too */
 	IMAGE_STEP = 16,               /* bytes that count as one more */
 	IMAGE_LAYERS = 512,
+	IMAGE_TAIL = 16 << 20,   /* unpacked bytes behind a tar's end mark */
 	IMAGE_CHUNK = 256 << 10, /* one read of a source */
 };
 
@@ -342,13 +343,19 @@ enum image_packing {
 	IMAGE_ZSTD,
 };
 
+/* What may be read by all the sources that have it, one after the other. */
+struct image_budget {
+	uint64_t max;  /* of each of them */
+	uint64_t read; /* bytes of blobs */
+	uint64_t told; /* unpacked bytes given out */
+};
+
 struct image_source {
 	const struct image_blob *blob;
+	struct image_budget *budget;
 	enum image_packing packing;
 	bool hashing;
-	uint64_t at;   /* next byte of the blob to read */
-	uint64_t told; /* unpacked bytes given out */
-	uint64_t told_max;
+	uint64_t at; /* next byte of the blob to read */
 	struct image_child child;
 	int to;
 	int from;
@@ -358,9 +365,10 @@ struct image_source {
 	struct digest digest;
 };
 
-/* xz and bzip2 are refused by name. hashing: check blob->want at the end. */
+/* xz and bzip2 are refused by name. hashing: check blob->want at the end. The
+ * budget is borrowed; over it reads are LIMIT. */
 int image_source_open(struct image_source *s, const struct image_blob *b,
-    const struct image_tools *tools, bool hashing, uint64_t told_max,
+    const struct image_tools *tools, bool hashing, struct image_budget *budget,
     struct fault *f) MUST_CHECK;
 /* *got is 0 at the end; by then packing and digest were found right. */
 int image_source_read(struct image_source *s, void *p, size_t size, size_t *got,
@@ -375,11 +383,10 @@ struct image_stream {
 	struct image_tar tar;
 	uint8_t *chunk;
 	struct span left; /* of the chunk */
-	bool ended;
 };
 
 int image_stream_open(struct image_stream *s, const struct image_blob *b,
-    const struct image_tools *tools, bool hashing, uint64_t told_max,
+    const struct image_tools *tools, bool hashing, struct image_budget *budget,
     struct fault *f) MUST_CHECK;
 /* IMAGE_TAR_END only when the source is at its good end too. */
 int image_stream_next(struct image_stream *s, enum image_tar_event *event,

@@ -20,6 +20,18 @@ enum {
 };
 
 static int
+check_budget(const struct image_source *s, struct fault *f)
+{
+	const struct image_budget *b = s->budget;
+
+	if (b->read <= b->max && b->told <= b->max)
+		return 0;
+	return fault_set(f, FAULT_LIMIT,
+	    "archive is over the limit of %llu%s bytes",
+	    (unsigned long long)b->max, b->told > b->max ? " unpacked" : "");
+}
+
+static int
 read_raw(struct image_source *s, void *p, size_t size, size_t *got,
     struct fault *f)
 {
@@ -34,12 +46,13 @@ read_raw(struct image_source *s, void *p, size_t size, size_t *got,
 	if (n < 0)
 		return fault_sys(f, "cannot read");
 	s->at += (uint64_t)n;
+	s->budget->read += (uint64_t)n;
 	if (n == 0)
 		s->at = s->blob->size; /* the file has become shorter */
 	*got = (size_t)n;
 	if (s->hashing && s->blob->check_raw)
 		digest_update(&s->digest, span_of(p, (size_t)n));
-	return 0;
+	return check_budget(s, f);
 }
 
 static int
@@ -107,12 +120,12 @@ start_child(struct image_source *s, const struct image_tools *tools,
 
 int
 image_source_open(struct image_source *s, const struct image_blob *b,
-    const struct image_tools *tools, bool hashing, uint64_t told_max,
+    const struct image_tools *tools, bool hashing, struct image_budget *budget,
     struct fault *f)
 {
 	*s = (struct image_source){ .blob = b,
 		.hashing = hashing && (b->check_raw || b->check_plain),
-		.told_max = told_max,
+		.budget = budget,
 		.to = -1,
 		.from = -1 };
 	digest_init(&s->digest);
@@ -233,11 +246,9 @@ image_source_read(struct image_source *s, void *p, size_t size, size_t *got,
 	}
 	if (s->hashing && s->blob->check_plain)
 		digest_update(&s->digest, span_of(p, *got));
-	s->told += *got;
-	if (s->told > s->told_max)
-		return fault_set(f, FAULT_LIMIT,
-		    "archive is over the limit of %llu unpacked bytes",
-		    (unsigned long long)s->told_max);
+	s->budget->told += *got;
+	if (check_budget(s, f) < 0)
+		return -1;
 	if (*got == 0 && s->packing == IMAGE_PLAIN)
 		return check_digest(s, f);
 	return 0;
@@ -250,7 +261,6 @@ image_source_skip(struct image_source *s, uint64_t n)
 	    n > s->blob->size - s->at)
 		return false;
 	s->at += n;
-	s->told += n;
 	return true;
 }
 

@@ -7,11 +7,11 @@
 
 int
 image_stream_open(struct image_stream *s, const struct image_blob *b,
-    const struct image_tools *tools, bool hashing, uint64_t told_max,
+    const struct image_tools *tools, bool hashing, struct image_budget *budget,
     struct fault *f)
 {
 	memset(s, 0, sizeof(*s));
-	if (image_source_open(&s->source, b, tools, hashing, told_max, f) < 0)
+	if (image_source_open(&s->source, b, tools, hashing, budget, f) < 0)
 		return -1;
 	image_tar_init(&s->tar);
 	s->chunk = must_alloc(IMAGE_CHUNK);
@@ -44,13 +44,20 @@ refill(struct image_stream *s, struct fault *f)
 static int
 drain(struct image_stream *s, struct fault *f)
 {
+	uint64_t tail = s->left.len;
+
 	if (s->source.packing == IMAGE_PLAIN && !s->source.hashing)
 		return 0;
 	do {
 		if (refill(s, f) < 0)
 			return -1;
-	} while (s->left.len > 0);
-	return 0;
+		tail += s->left.len;
+	} while (s->left.len > 0 && tail <= IMAGE_TAIL);
+	if (tail <= IMAGE_TAIL)
+		return 0;
+	return fault_set(f, FAULT_LIMIT,
+	    "archive goes on for more than %d bytes after its end mark",
+	    IMAGE_TAIL);
 }
 
 int

@@ -153,6 +153,7 @@ far-names-of-one 1 too many links and programs: their index is over 8388608 byte
 short-links 1 too many links and programs: their index is over 8388608 bytes
 padded-links 1 entry 'l0/[0-9]*': all paths together go through too many folders and links
 crowded-folder 1 folders hold too many names each
+zeros-behind-its-end 1 archive goes on for more than 16777216 bytes after its end mark
 xz 1 xz is not taken: unpack it with 'xz -d' first
 gzip-truncated 2 'gzip' failed: .*unexpected end of file
 gzip-of-text 2 this is no tar archive
