@@ -2,8 +2,8 @@
 /*
  * Images: listed and deleted here, imported by a process of their own, so
  * that what a stranger's archive does to it stays in it. Its progress comes
- * as lines of JSON. An import whose client leaves goes on to its end: it was
- * asked for and is in the record.
+ * as lines of JSON. It ends with its caller, with us, and after an hour; what
+ * it had made by then has no name and goes by itself.
  */
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,6 +25,9 @@
 enum {
 	LINES = 256 << 10, /* of JSON that wait */
 	IMPORTS = 4,       /* at once */
+	/* A host that needs a minute for a gigabyte has three times what the
+	 * largest image takes. */
+	IMPORT_MS = 3600000,
 };
 
 struct import {
@@ -32,6 +35,7 @@ struct import {
 	struct call *call; /* NULL when the client has left */
 	struct child child;
 	struct watch out;
+	struct timer limit;
 	struct buf lines;
 	struct fault fault; /* as the child said it */
 	bool done;          /* it named its image */
@@ -307,6 +311,7 @@ check_end(struct import *im)
 		call_finish(im->call,
 		    im->fault.code == FAULT_NONE ? NULL : &im->fault);
 	im->g->imports--;
+	loop_timer_clear(&im->limit);
 	loop_bury(im->g->loop, im, free_import);
 }
 
@@ -354,12 +359,30 @@ on_exited(struct child *child, int status)
 	check_end(im);
 }
 
+/* What it says from now on is not heard; on_exited() follows. */
+static void
+end_import(struct import *im, enum fault_code code, const char *why)
+{
+	if (im->done || im->exited)
+		return;
+	fault_set(&im->fault, code, "%s", why);
+	(void)kill(im->child.pid, SIGKILL);
+}
+
+static void
+on_limit(struct timer *t)
+{
+	end_import(CONTAINER_OF(t, struct import, limit), FAULT_TIMEOUT,
+	    "the import took more than an hour");
+}
+
 static void
 on_gone(struct call *c)
 {
 	struct import *im = c->work;
 
 	im->call = NULL;
+	end_import(im, FAULT_CANCELLED, "its caller has left");
 }
 
 static const struct call_events events = {
@@ -368,7 +391,7 @@ static const struct call_events events = {
 
 /* Between fork and exec only raw calls. */
 static _Noreturn void
-become_import(char *const argv[], char *const env[], int out)
+become_import(char *const argv[], char *const env[], int out, pid_t parent)
 {
 	const int keep[] = { 0, 1, 2 };
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -377,6 +400,8 @@ become_import(char *const argv[], char *const env[], int out)
 	(void)dup2(out, STDOUT_FILENO);
 	(void)setsid();
 	(void)confine_signals_reset();
+	if (confine_die_with_parent(parent) < 0)
+		_exit(127);
 	(void)confine_close_except(keep, NELEM(keep));
 	(void)execve(argv[0], argv, env);
 	_exit(127);
@@ -391,6 +416,7 @@ start(struct import *im, const nacre_v1_ImportImageRequest *ask,
 	struct arena *a = &im->call->arena;
 	char *argv[9] = { NULL };
 	char *env[2] = { NULL };
+	pid_t parent = getpid();
 	int ends[2];
 	pid_t pid;
 
@@ -406,7 +432,7 @@ start(struct import *im, const nacre_v1_ImportImageRequest *ask,
 		return fault_sys(f, "cannot make a pipe");
 	pid = fork();
 	if (pid == 0)
-		become_import(argv, env, ends[1]);
+		become_import(argv, env, ends[1], parent);
 	fd_close(&ends[1]);
 	if (pid < 0) {
 		fd_close(&ends[0]);
@@ -442,6 +468,7 @@ do_import_answer(struct call *c)
 	im->call = c;
 	im->out.ready = on_output;
 	im->child.exited = on_exited;
+	im->limit.fire = on_limit;
 	buf_init(&im->lines, LINES);
 	(void)text_copy(im->name, sizeof(im->name), span_str(ask->name));
 	if (start(im, ask, &f) < 0) {
@@ -450,5 +477,6 @@ do_import_answer(struct call *c)
 		return;
 	}
 	c->g->imports++;
+	loop_timer_set(c->g->loop, &im->limit, IMPORT_MS);
 	call_take(c, &events, im);
 }

@@ -65,7 +65,7 @@ ours() {
 		[ "${p#/proc/}" = $$ ] && continue
 		args=$({ tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null) || continue
 		case $args in
-		*"$work/"*nacre-keeper* | *nacre-keeper*"$work/"* | *nacre-gateway*"$work/"*) echo "${p#/proc/}" ;;
+		*"$work/"*nacre-keeper* | *nacre-keeper*"$work/"* | *nacre-gateway*"$work/"* | *nacre-image*"$work/"*) echo "${p#/proc/}" ;;
 		esac
 	done
 }
