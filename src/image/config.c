@@ -8,7 +8,10 @@
 #include "image/inner.h"
 
 enum {
-	LABELS = 256
+	LABELS = 256,
+	TEXTS = 256 << 10, /* bytes of an environment, of all labels */
+	USER = 255,
+	CREATED = 63, /* a time, RFC 3339 */
 };
 
 static const char *const nothing[] = { NULL };
@@ -105,6 +108,43 @@ check_platform(const struct json_value *root, struct fault *f)
 	return 0;
 }
 
+/* Of a list, with what ends each text. */
+static size_t
+bytes_of(const char *const *list)
+{
+	size_t n = 0;
+
+	for (; *list; list++)
+		n += strlen(*list) + 1;
+	return n;
+}
+
+/* A command is held to what a create may have; all of it is kept and told. */
+static int
+check_sizes(const struct image_config *c, struct fault *f)
+{
+	const struct {
+		const char *what;
+		size_t bytes;
+		size_t max;
+	} rows[] = {
+		{ "'Entrypoint' and 'Cmd' are",
+		    bytes_of(c->entrypoint) + bytes_of(c->cmd),
+		    LIMIT_ARGS_BYTES },
+		{ "'Env' is", bytes_of(c->env), TEXTS },
+		{ "'Labels' are", bytes_of(c->labels), TEXTS },
+		{ "'User' is", strlen(c->user), USER },
+		{ "'WorkingDir' is", strlen(c->workdir), LIMIT_PATH - 1 },
+		{ "'created' is", strlen(c->created), CREATED },
+	};
+
+	for (size_t i = 0; i < NELEM(rows); i++)
+		if (rows[i].bytes > rows[i].max)
+			return fault_set(f, FAULT_LIMIT, "%s over %zu bytes",
+			    rows[i].what, rows[i].max);
+	return 0;
+}
+
 int
 image_config_parse(struct span text, struct arena *a, struct image_config *out,
     const struct json_value **root, struct fault *f)
@@ -119,7 +159,7 @@ image_config_parse(struct span text, struct arena *a, struct image_config *out,
 	if (read_text(*root, "created", &out->created, f) < 0)
 		return -1;
 	if (!json_is(c, JSON_OBJECT))
-		return 0;
+		return check_sizes(out, f);
 	if (read_list(c, "Env", LIMIT_ENV, a, &out->env, f) < 0 ||
 	    read_list(c, "Entrypoint", LIMIT_ARGS, a, &out->entrypoint, f) <
 		0 ||
@@ -128,7 +168,7 @@ image_config_parse(struct span text, struct arena *a, struct image_config *out,
 	    read_text(c, "WorkingDir", &out->workdir, f) < 0 ||
 	    read_labels(c, "Labels", a, &out->labels, f) < 0)
 		return -1;
-	return 0;
+	return check_sizes(out, f);
 }
 
 static void

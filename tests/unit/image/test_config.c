@@ -115,6 +115,67 @@ lists_are_capped(void **state)
 	arena_release(&a);
 }
 
+/* One text of n bytes in `form`, at its $. */
+static void
+check_size(const char *form, size_t n, const char *says)
+{
+	char *text = must_alloc(n + 1);
+	const struct json_value *root;
+	struct fault f = { 0 };
+	struct image_config c;
+	struct arena a;
+	struct buf b;
+	int r;
+
+	memset(text, 'x', n);
+	arena_init(&a, 4 << 20);
+	buf_init(&b, 1 << 20);
+	assert_int_equal(buf_add(&b, form, strcspn(form, "$"), &f), 0);
+	assert_int_equal(buf_add(&b, text, n, &f), 0);
+	form += strcspn(form, "$") + 1;
+	assert_int_equal(buf_add(&b, form, strlen(form), &f), 0);
+	r = image_config_parse(buf_span(&b), &a, &c, &root, &f);
+	assert_int_equal(r, says ? -1 : 0);
+	if (says) {
+		assert_int_equal(f.code, FAULT_LIMIT);
+		assert_string_equal(f.text, says);
+	}
+	buf_release(&b);
+	arena_release(&a);
+	free(text);
+}
+
+static void
+texts_are_capped(void **state)
+{
+	static const struct {
+		const char *form;
+		size_t most;
+		const char *says;
+	} cases[] = {
+		{ "{\"config\":{\"Cmd\":[\"$\"]}}", LIMIT_ARGS_BYTES - 1,
+		    "'Entrypoint' and 'Cmd' are over 262144 bytes" },
+		{ "{\"config\":{\"Cmd\":[\"$\"],\"Entrypoint\":[\"a\"]}}",
+		    LIMIT_ARGS_BYTES - 3,
+		    "'Entrypoint' and 'Cmd' are over 262144 bytes" },
+		{ "{\"config\":{\"Env\":[\"$\"]}}", (256 << 10) - 1,
+		    "'Env' is over 262144 bytes" },
+		{ "{\"config\":{\"Labels\":{\"a\":\"$\"}}}", (256 << 10) - 3,
+		    "'Labels' are over 262144 bytes" },
+		{ "{\"config\":{\"User\":\"$\"}}", 255,
+		    "'User' is over 255 bytes" },
+		{ "{\"config\":{\"WorkingDir\":\"$\"}}", 4095,
+		    "'WorkingDir' is over 4095 bytes" },
+		{ "{\"created\":\"$\"}", 63, "'created' is over 63 bytes" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NELEM(cases); i++) {
+		check_size(cases[i].form, cases[i].most, NULL);
+		check_size(cases[i].form, cases[i].most + 1, cases[i].says);
+	}
+}
+
 int
 main(void)
 {
@@ -122,6 +183,7 @@ main(void)
 		cmocka_unit_test(what_an_image_says_is_kept),
 		cmocka_unit_test(what_is_no_configuration_is_refused),
 		cmocka_unit_test(lists_are_capped),
+		cmocka_unit_test(texts_are_capped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
