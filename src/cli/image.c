@@ -10,6 +10,10 @@
 #include "proto/nacre_v1.pb.h"
 #include "wire/wire.h"
 
+enum {
+	LIST_PAGE = 200,
+};
+
 struct import {
 	bool done;
 	nacre_v1_ImportImageEvent last;
@@ -144,54 +148,84 @@ cmd_image_import(struct cli *c, char **argv)
 	return rc == 0 ? 0 : cli_fail(&f, cl.hint);
 }
 
+static void
+image_row(struct cli *c, struct cli_table *t, const nacre_v1_Image *im)
+{
+	char size[32];
+	char entries[32];
+	char digest[13];
+	char when[32];
+	const char *cells[] = { cli_text(im->name), size, entries, digest,
+		when };
+
+	cli_bytes(im->size_bytes, size);
+	(void)snprintf(entries, sizeof(entries), "%llu",
+	    (unsigned long long)im->entries);
+	(void)text_copy(digest, sizeof(digest), span_str(im->digest));
+	time_format(im->created_ms, when);
+	cli_table_row(c, t, cells);
+}
+
+/* A page at a time; one of the table or of the array takes each image. */
 static int
-print_images(struct cli *c, const nacre_v1_ListImagesReply *a, struct fault *f)
+image_rows(struct client *cl, struct cli_table *t, struct json_out *o,
+    size_t *count, struct fault *f)
+{
+	nacre_v1_ListImagesRequest ask = nacre_v1_ListImagesRequest_init_zero;
+
+	*count = 0;
+	ask.limit = LIST_PAGE;
+	for (;;) {
+		nacre_v1_ListImagesReply a = nacre_v1_ListImagesReply_init_zero;
+
+		if (CLIENT_UNARY(cl, "/nacre.v1.Nacre/ListImages",
+			nacre_v1_ListImagesRequest, &ask,
+			nacre_v1_ListImagesReply, &a, f) != 0)
+			return -1;
+		for (pb_size_t i = 0; i < a.images_count; i++)
+			if (cl->cli->json)
+				image_json(o, &a.images[i]);
+			else
+				image_row(cl->cli, t, &a.images[i]);
+		*count += a.images_count;
+		if (!a.next_cursor || !*a.next_cursor)
+			return 0;
+		ask.cursor = a.next_cursor;
+	}
+}
+
+static int
+list_images(struct client *cl, struct fault *f)
 {
 	static const char *const heads[] = { "NAME", "SIZE", "ENTRIES",
 		"DIGEST", "IMPORTED" };
 	struct cli_table t;
-	struct buf b;
 	struct json_out o;
+	struct buf b;
+	size_t count;
 
-	if (c->json) {
-		buf_init(&b, CLI_OUTPUT);
-		json_out_init(&o, &b);
-		json_out_array(&o);
-		for (pb_size_t i = 0; i < a->images_count; i++)
-			image_json(&o, &a->images[i]);
-		json_out_end(&o);
-		return cli_json_print(&b, &o, f);
-	}
-	if (a->images_count == 0) {
-		(void)puts("no images: 'nacre image import NAME PATH'");
-		return 0;
-	}
 	cli_table_init(&t, heads, NELEM(heads));
-	for (pb_size_t i = 0; i < a->images_count; i++) {
-		const nacre_v1_Image *im = &a->images[i];
-		char size[32];
-		char entries[32];
-		char digest[13];
-		char when[32];
-		const char *cells[] = { cli_text(im->name), size, entries,
-			digest, when };
-
-		cli_bytes(im->size_bytes, size);
-		(void)snprintf(entries, sizeof(entries), "%llu",
-		    (unsigned long long)im->entries);
-		(void)text_copy(digest, sizeof(digest), span_str(im->digest));
-		time_format(im->created_ms, when);
-		cli_table_row(c, &t, cells);
+	buf_init(&b, CLI_OUTPUT);
+	json_out_init(&o, &b);
+	json_out_array(&o);
+	if (image_rows(cl, &t, &o, &count, f) != 0) {
+		buf_release(&b);
+		return -1;
 	}
-	cli_table_print(&t);
+	json_out_end(&o);
+	if (cl->cli->json)
+		return cli_json_print(&b, &o, f);
+	buf_release(&b);
+	if (count == 0)
+		(void)puts("no images: 'nacre image import NAME PATH'");
+	else
+		cli_table_print(&t);
 	return 0;
 }
 
 int
 cmd_image_list(struct cli *c, char **argv)
 {
-	nacre_v1_ListImagesRequest ask = nacre_v1_ListImagesRequest_init_zero;
-	nacre_v1_ListImagesReply a = nacre_v1_ListImagesReply_init_zero;
 	struct cli_words w;
 	struct client cl;
 	struct fault f = { 0 };
@@ -201,10 +235,7 @@ cmd_image_list(struct cli *c, char **argv)
 	    cli_want(&w, 0, "image list", &f) != 0 ||
 	    client_open(&cl, c, &f) != 0)
 		return cli_fail(&f, NULL);
-	rc = CLIENT_UNARY(&cl, "/nacre.v1.Nacre/ListImages",
-	    nacre_v1_ListImagesRequest, &ask, nacre_v1_ListImagesReply, &a, &f);
-	if (rc == 0)
-		rc = print_images(c, &a, &f);
+	rc = list_images(&cl, &f);
 	client_close(&cl);
 	return rc == 0 ? 0 : cli_fail(&f, cl.hint);
 }

@@ -24,7 +24,9 @@
 
 enum {
 	LINES = 256 << 10, /* of JSON that wait */
-	IMPORTS = 4,       /* at once */
+	LIST_DEFAULT = 100,
+	LIST_MOST = 200,
+	IMPORTS = 4, /* at once */
 	/* A host that needs a minute for a gigabyte has three times what the
 	 * largest image takes. */
 	IMPORT_MS = 3600000,
@@ -92,20 +94,26 @@ fill_image(const struct image_info *i, struct arena *a, nacre_v1_Image *out,
 int
 do_images(struct call *c, struct fault *f)
 {
+	const nacre_v1_ListImagesRequest *ask = c->ask;
 	nacre_v1_ListImagesReply reply = nacre_v1_ListImagesReply_init_zero;
-	struct image_info *list = NULL;
-	size_t n = 0;
+	struct image_page p = { .after = ask->cursor == NULL ? "" : ask->cursor,
+		.most = ask->limit == 0 ? LIST_DEFAULT : ask->limit };
 
-	if (image_list(&c->g->images, &c->arena, &list, &n, f) < 0)
+	if (p.most > LIST_MOST)
+		p.most = LIST_MOST;
+	if (image_list(&c->g->images, &p, &c->arena, f) < 0)
 		return -1;
-	reply.images = arena_get(&c->arena, (n + 1) * sizeof(*reply.images));
+	reply.images =
+	    arena_get(&c->arena, (p.count + 1) * sizeof(*reply.images));
 	if (reply.images == NULL)
 		return fault_set(f, FAULT_LIMIT, "too many images");
-	for (size_t i = 0; i < n; i++) {
-		if (fill_image(&list[i], &c->arena, &reply.images[i], f) < 0)
+	for (size_t i = 0; i < p.count; i++) {
+		if (fill_image(&p.list[i], &c->arena, &reply.images[i], f) < 0)
 			return -1;
 	}
-	reply.images_count = (pb_size_t)n;
+	reply.images_count = (pb_size_t)p.count;
+	if (p.has_more && p.count > 0)
+		reply.next_cursor = reply.images[p.count - 1].name;
 	return CALL_REPLY(c, nacre_v1_ListImagesReply, &reply, f);
 }
 

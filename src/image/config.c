@@ -108,9 +108,8 @@ check_platform(const struct json_value *root, struct fault *f)
 	return 0;
 }
 
-/* Of a list, with what ends each text. */
-static size_t
-bytes_of(const char *const *list)
+size_t
+image_config_bytes(const char *const *list)
 {
 	size_t n = 0;
 
@@ -129,10 +128,11 @@ check_sizes(const struct image_config *c, struct fault *f)
 		size_t max;
 	} rows[] = {
 		{ "'Entrypoint' and 'Cmd' are",
-		    bytes_of(c->entrypoint) + bytes_of(c->cmd),
+		    image_config_bytes(c->entrypoint) +
+			image_config_bytes(c->cmd),
 		    LIMIT_ARGS_BYTES },
-		{ "'Env' is", bytes_of(c->env), TEXTS },
-		{ "'Labels' are", bytes_of(c->labels), TEXTS },
+		{ "'Env' is", image_config_bytes(c->env), TEXTS },
+		{ "'Labels' are", image_config_bytes(c->labels), TEXTS },
 		{ "'User' is", strlen(c->user), USER },
 		{ "'WorkingDir' is", strlen(c->workdir), LIMIT_PATH - 1 },
 		{ "'created' is", strlen(c->created), CREATED },

@@ -90,11 +90,19 @@ int image_find(const struct image_store *s, const char *name, struct arena *a,
 int image_find_blob(const struct image_store *s, const char *digest,
     struct arena *a, struct image_info *out, struct fault *f) MUST_CHECK;
 /*
- * All images, by name, without their accounts; about 500 bytes each. A damaged
- * one is logged and left out.
+ * A page of all images, by name; without accounts, environment and labels. It
+ * ends early where commands are long: one page fits a message. A damaged image
+ * is logged and left out.
  */
-int image_list(const struct image_store *s, struct arena *a,
-    struct image_info **out, size_t *count, struct fault *f) MUST_CHECK;
+struct image_page {
+	const char *after; /* the names behind this one; empty: all */
+	size_t most;
+	struct image_info *list; /* in the arena, as all of it */
+	size_t count;
+	bool has_more;
+};
+int image_list(const struct image_store *s, struct image_page *p,
+    struct arena *a, struct fault *f) MUST_CHECK;
 /* Read-only descriptor of the squashfs, by hex digest. */
 int image_open_blob(const struct image_store *s, const char *digest, int *fd,
     struct fault *f) MUST_CHECK;

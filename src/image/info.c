@@ -15,7 +15,11 @@
 
 enum {
 	PARSED = 32 << 20,
+	PAGE = LIMIT_MESSAGE / 2, /* bytes of a page, but for its last image */
+	ROW = 256,                /* of an image, beside its texts */
 };
+
+static const char *const nothing[] = { NULL };
 
 static int
 read_json(int dir, const char *file, struct arena *a,
@@ -195,9 +199,30 @@ keep(struct image_info *i, struct arena *a, struct fault *f)
 	return fault_set(f, FAULT_LIMIT, "no room for an image");
 }
 
-/* Name and blob; a list goes without the accounts. */
+static size_t
+command_bytes(const struct image_info *i)
+{
+	return image_config_bytes(i->config.entrypoint) +
+	    image_config_bytes(i->config.cmd);
+}
+
+/* What a list goes without; a command that fills a page is of an old store. */
+static void
+make_short(struct image_info *i)
+{
+	i->user_count = 0;
+	i->group_count = 0;
+	i->config.env = nothing;
+	i->config.labels = nothing;
+	if (command_bytes(i) > PAGE) {
+		i->config.entrypoint = nothing;
+		i->config.cmd = nothing;
+	}
+}
+
+/* Name and blob; whole or as in a list. */
 static int
-read_image(const struct image_store *s, const char *name, bool accounts,
+read_image(const struct image_store *s, const char *name, bool whole,
     struct arena *a, struct image_info *out, struct fault *f)
 {
 	struct arena parsed;
@@ -207,10 +232,8 @@ read_image(const struct image_store *s, const char *name, bool accounts,
 	r = read_name(s, name, &parsed, out, f);
 	if (r == 0)
 		r = read_blob_facts(s, &parsed, out, f);
-	if (!accounts) {
-		out->user_count = 0;
-		out->group_count = 0;
-	}
+	if (r == 0 && !whole)
+		make_short(out);
 	if (r == 0)
 		r = keep(out, a, f);
 	arena_release(&parsed);
@@ -244,7 +267,6 @@ int
 image_find_blob(const struct image_store *s, const char *digest,
     struct arena *a, struct image_info *out, struct fault *f)
 {
-	static const char *const none[] = { NULL };
 	uint8_t raw[DIGEST_SIZE];
 	struct arena parsed;
 	int r;
@@ -254,7 +276,7 @@ image_find_blob(const struct image_store *s, const char *digest,
 	*out = (struct image_info){ .name = "",
 		.source = "",
 		.source_digest = "",
-		.config = { none, none, none, "", "", "", none } };
+		.config = { nothing, nothing, nothing, "", "", "", nothing } };
 	hex_format(raw, sizeof(raw), out->digest);
 	arena_init(&parsed, PARSED);
 	r = read_blob_facts(s, &parsed, out, f);
@@ -311,34 +333,51 @@ image_names(const struct image_store *s, struct arena *a,
 	return 0;
 }
 
+/* The next of a page; *bytes is what the page has by then. */
+static int
+list_one(const struct image_store *s, const char *name, struct image_page *p,
+    size_t *bytes, struct arena *a, struct fault *f)
+{
+	struct image_info *i = &p->list[p->count];
+	struct fault why;
+
+	if (read_image(s, name, false, a, i, &why) == 0) {
+		*bytes += ROW + command_bytes(i) + strlen(i->config.user) +
+		    strlen(i->config.workdir);
+		p->count++;
+	} else if (why.code == FAULT_LIMIT) {
+		return fault_set(f, FAULT_LIMIT, "the list is too long");
+	} else if (why.code != FAULT_SYSTEM || why.sys != ENOENT) {
+		log_warn(&why, "image '%s' is not listed", name);
+	}
+	return 0;
+}
+
 int
-image_list(const struct image_store *s, struct arena *a,
-    struct image_info **out, size_t *count, struct fault *f)
+image_list(const struct image_store *s, struct image_page *p, struct arena *a,
+    struct fault *f)
 {
 	char(*names)[LIMIT_NAME + 1];
-	struct image_info *list;
 	struct arena own;
+	size_t bytes = 0;
 	size_t n = 0;
 	int r;
 
-	*count = 0;
+	p->count = 0;
+	p->has_more = false;
 	arena_init(&own, PARSED);
 	r = image_names(s, &own, &names, &n, f);
-	list = arena_get(a, (n + 1) * sizeof(*list));
-	if (r == 0 && !list)
+	p->list = arena_get(a, (p->most + 1) * sizeof(*p->list));
+	if (r == 0 && !p->list)
 		r = fault_set(f, FAULT_LIMIT, "no room for a list");
-	for (size_t i = 0; r == 0 && list && i < n; i++) {
-		struct fault why;
-
-		if (read_image(s, names[i], false, a, &list[*count], &why) == 0)
-			++*count;
-		else if (why.code == FAULT_LIMIT)
-			r = fault_set(f, FAULT_LIMIT, "the list is too long");
-		else if (why.code != FAULT_SYSTEM || why.sys != ENOENT)
-			log_warn(&why, "image '%s' is not listed", names[i]);
+	for (size_t i = 0; r == 0 && p->list && i < n && !p->has_more; i++) {
+		if (strcmp(names[i], p->after) <= 0)
+			continue;
+		p->has_more = p->count == p->most || bytes > PAGE;
+		if (!p->has_more)
+			r = list_one(s, names[i], p, &bytes, a, f);
 	}
 	arena_release(&own);
-	*out = list;
 	return r;
 }
 

@@ -526,6 +526,8 @@ int image_plan_oci(struct image_plan *p, image_member find, void *arg,
 int image_config_parse(struct span text, struct arena *a,
     struct image_config *out, const struct json_value **root,
     struct fault *f) MUST_CHECK;
+/* Of one of its lists, with what ends each text. */
+size_t image_config_bytes(const char *const *list);
 void image_config_write(struct json_out *o, const struct image_config *c);
 /* As written by image_config_write(). */
 int image_config_read(const struct json_value *v, struct arena *a,

@@ -35,3 +35,32 @@ gateway_up
 is "$(nacre image list | tail -n +2)" "" "nor is there an image"
 run nacre image import left "$work/one"
 is "$code" 0 "their names are free"
+
+# --- a list is never too long for an answer
+docker() { python3 - "$work" "$@" <<'P'
+import hashlib, io, json, sys, tarfile
+work, name, member, size = sys.argv[1:]
+layer = bytes(1024)
+config = {"architecture": "amd64", "os": "linux", "config": {member: {"a": "x" * int(size)} if member == "Labels" else ["x" * int(size)]},
+          "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}}
+with tarfile.open(f"{work}/{name}.tar", "w") as t:
+    for path, data in {"c.json": json.dumps(config).encode(), "l.tar": layer,
+                       "manifest.json": json.dumps([{"Config": "c.json", "RepoTags": None, "Layers": ["l.tar"]}]).encode()}.items():
+        info = tarfile.TarInfo(path)
+        info.size = len(data)
+        t.addfile(info, io.BytesIO(data))
+P
+}
+names() { nacre image list -o json | python3 -c 'import json,sys; print(" ".join(i["name"] for i in json.load(sys.stdin)))'; }
+docker huge Cmd 1200000
+run nacre image import huge "$work/huge.tar"
+is "$code" 1 "a command of 1.2 MB is refused"
+like "$out" "'Entrypoint' and 'Cmd' are over 262144 bytes" "by what is too long"
+docker long Cmd 260000
+for n in 1 2 3 4 5; do nacre image import "long-$n" "$work/long.tar" >/dev/null || echo "# long-$n"; done
+is "$(names)" "left long-1 long-2 long-3 long-4 long-5" "images whose commands fill more than a message are listed"
+is "$(nacre image list | wc -l)" 7 "also as a table"
+is "$(nacre image list -o json | python3 -c 'import json,sys; print([len("".join(i["cmd"])) for i in json.load(sys.stdin)])')" \
+	"[0, 260000, 260000, 260000, 260000, 260000]" "with their commands"
+python3 -c 'import json,sys; p=sys.argv[1]; d=json.load(open(p)); d["cmd"]=["x"*1200000]; open(p,"w").write(json.dumps(d))' "$NACRE_STATE/images/names/long-3.json"
+is "$(names)" "left long-1 long-2 long-3 long-4 long-5" "one of an older store is listed without its command"

@@ -184,12 +184,11 @@ an_import_can_be_found(void **state)
 static void
 equal_content_is_one_blob(void **state)
 {
+	struct image_page p = { .after = "", .most = 501 };
 	struct image_result r;
-	struct image_info *list;
 	struct arena a;
 	struct fault f;
 	uint64_t freed;
-	size_t n;
 
 	(void)state;
 	must_import("b", &r);
@@ -197,10 +196,10 @@ equal_content_is_one_blob(void **state)
 	assert_true(r.known);
 	assert_int_equal(files_in(store.blobs), 3);
 	arena_init(&a, 1 << 20);
-	assert_int_equal(image_list(&store, &a, &list, &n, &f), 0);
-	assert_int_equal(n, 2);
-	assert_string_equal(list[0].name, "a");
-	assert_string_equal(list[1].name, "b");
+	assert_int_equal(image_list(&store, &p, &a, &f), 0);
+	assert_int_equal(p.count, 2);
+	assert_string_equal(p.list[0].name, "a");
+	assert_string_equal(p.list[1].name, "b");
 	arena_release(&a);
 	assert_int_equal(image_delete(&store, "a", NULL, NULL, &freed, &f), 0);
 	assert_int_equal(freed, 0);
@@ -216,11 +215,10 @@ equal_content_is_one_blob(void **state)
 static void
 a_long_list_needs_little_room(void **state)
 {
+	struct image_page p = { .after = "", .most = 501 };
 	struct image_result r;
-	struct image_info *list;
 	struct arena a;
 	struct fault f;
-	size_t n;
 
 	(void)state;
 	must_import("first", &r);
@@ -231,10 +229,17 @@ a_long_list_needs_little_room(void **state)
 		assert_int_equal(
 		    linkat(store.names, "first.json", store.names, name, 0), 0);
 	}
-	arena_init(&a, 501 * 640);
-	assert_int_equal(image_list(&store, &a, &list, &n, &f), 0);
-	assert_int_equal(n, 501);
-	assert_string_equal(list[500].name, "first");
+	arena_init(&a, 1004 * 640);
+	assert_int_equal(image_list(&store, &p, &a, &f), 0);
+	assert_int_equal(p.count, 501);
+	assert_string_equal(p.list[500].name, "first");
+	assert_false(p.has_more);
+	p.after = "copy497";
+	p.most = 2;
+	assert_int_equal(image_list(&store, &p, &a, &f), 0);
+	assert_int_equal(p.count, 2);
+	assert_string_equal(p.list[0].name, "copy498");
+	assert_true(p.has_more);
 	arena_release(&a);
 }
 
