@@ -163,13 +163,11 @@ do_image_delete_answer(struct call *c)
 	struct fault f = { 0 };
 
 	reply.deleted = true;
-	if (image_gone_waits(c->g, ask->name))
-		fault_set(&f, FAULT_BUSY,
-		    "an import is being published: image '%s' goes after it",
-		    ask->name);
-	else
+	if (image_gone_check(c->g, ask->name, &f) == 0)
 		(void)!call_send(c, nacre_v1_DeleteImageReply_fields, &reply,
 		    &f);
+	else
+		fault_prefix(&f, "image '%s' goes later", ask->name);
 	call_finish(c, f.code == FAULT_NONE ? NULL : &f);
 }
 

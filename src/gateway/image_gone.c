@@ -2,7 +2,7 @@
 /*
  * Deleting images after the commit; image_gone.h says why. The row is one
  * setting of lines "NAME DIGEST": a name that means another image by then is
- * left alone.
+ * left alone. A line stays until its image is gone, whatever is in the way.
  */
 #include <string.h>
 
@@ -14,7 +14,16 @@
 enum {
 	LINES = 64 << 10,
 	ARENA = 16 << 20,
-	AGAIN_MS = 100,
+	AGAIN_MS = 100,   /* while an import is published */
+	FAILED_MS = 1000, /* doubled each time */
+	FAILED_MOST_MS = 300000,
+};
+
+/* Why something is still there, the worst of all. */
+enum again {
+	AGAIN_NOT,
+	AGAIN_BUSY,
+	AGAIN_FAILED,
 };
 
 static int
@@ -36,93 +45,130 @@ read_lines(struct gateway *g, struct buf *lines, struct fault *f)
 	return rc;
 }
 
+/* What is not will be unlinked next. */
 static bool
 in_use(void *arg, const char *digest)
 {
 	struct gateway *g = arg;
 	struct fault f = { 0 };
 	char user[LIMIT_NAME + 1];
+	char path[LIMIT_PATH];
 	bool used = true;
 
 	if (store_sandbox_uses(g->store, digest, &used, user, &f) < 0)
 		log_warn(&f, "cannot tell whether an image is in use");
+	if (!used &&
+	    text_fmt(path, sizeof(path), "%s/images/blobs/%s.sqfs", g->state,
+		digest))
+		trash_hold(g, digest, path);
 	return used;
 }
 
+/* 0: it is not there, or means another image. */
 static int
-remove_files(struct gateway *g, const struct image_info *image, struct fault *f)
-{
-	char path[LIMIT_PATH];
-	uint64_t freed = 0;
-	int rc;
-
-	if (text_fmt(path, sizeof(path), "%s/images/%s", g->state, image->blob))
-		trash_hold(g, image->digest, path);
-	rc = image_delete(&g->images, image->name, in_use, g, &freed, f);
-	if (rc == 0)
-		trash_empty(g);
-	return rc;
-}
-
-/* False: it is still there and must be tried again. */
-static bool
-remove_one(struct gateway *g, struct span line)
+remove_one(struct gateway *g, struct span line, struct fault *f)
 {
 	struct image_info image;
-	struct fault f = { 0 };
 	char name[LIMIT_NAME + 1];
 	struct span digest = span_from(line, span_find(line, ' ') + 1);
+	uint64_t freed = 0;
 	struct arena a;
-	bool waits = false;
+	int rc;
 
 	if (!text_copy(name, sizeof(name),
 		span_of(line.ptr, span_find(line, ' '))))
-		return true;
+		return 0;
 	arena_init(&a, ARENA);
-	if (image_find(&g->images, name, &a, &image, &f) == 0 &&
-	    span_is(digest, image.digest) && remove_files(g, &image, &f) < 0)
-		waits = f.code == FAULT_BUSY;
-	if (f.code != FAULT_NONE && f.code != FAULT_NOT_FOUND && !waits)
-		log_warn(&f, "cannot remove image '%s'", name);
+	rc = image_find(&g->images, name, &a, &image, f);
+	if (rc == 0 && span_is(digest, image.digest))
+		rc = image_delete(&g->images, name, in_use, g, &freed, f);
 	arena_release(&a);
-	return !waits;
+	if (freed > 0)
+		trash_empty(g);
+	if (rc == 0 || f->code != FAULT_NOT_FOUND)
+		return rc;
+	fault_clear(f);
+	return 0;
 }
 
-/* Remove all that can be; keep in `left` what waits. */
-static int
-remove_all(struct gateway *g, struct buf *left, struct fault *f)
+static void
+note_again(enum again *again, const struct fault *f, const char *what)
 {
-	struct buf lines;
-	int rc;
+	enum again this = f->code == FAULT_BUSY ? AGAIN_BUSY : AGAIN_FAILED;
 
-	buf_init(&lines, LINES);
-	rc = read_lines(g, &lines, f);
-	for (struct span s = buf_span(&lines); rc == 0 && s.len > 0;) {
+	if (this == AGAIN_FAILED)
+		log_warn(f, "%s", what);
+	if (*again < this)
+		*again = this;
+}
+
+/* Remove all that can be; the lines of what stays are kept. */
+static int
+remove_all(struct gateway *g, struct span lines, enum again *again,
+    struct fault *f)
+{
+	struct buf left;
+	int rc = 0;
+
+	buf_init(&left, LINES);
+	for (struct span s = lines; rc == 0 && s.len > 0;) {
+		struct fault why = { 0 };
 		size_t n = span_find(s, '\n');
 
-		if (!remove_one(g, span_of(s.ptr, n)))
-			rc = buf_add(left, s.ptr, n + 1, f);
+		if (remove_one(g, span_of(s.ptr, n), &why) < 0) {
+			note_again(again, &why, "cannot remove an image");
+			rc = buf_add(&left, s.ptr, n + 1, f);
+		}
 		s = span_from(s, n + 1);
 	}
-	buf_release(&lines);
+	if (rc == 0 && left.len < lines.len) {
+		rc = store_setting_put(g->store, SETTING, buf_span(&left), f);
+		loop_later(g->loop, &g->gone_kept); /* a commit follows */
+	}
+	buf_release(&left);
 	return rc;
+}
+
+static void
+sweep(struct gateway *g, enum again *again)
+{
+	struct fault f = { 0 };
+	uint64_t freed = 0;
+
+	if (image_sweep(&g->images, in_use, g, &freed, &f) < 0)
+		note_again(again, &f, "cannot remove what no image is");
+	else
+		g->gone_sweep = false;
+	if (freed == 0)
+		return;
+	trash_empty(g);
+	log_info("removed %llu bytes of images that nothing needs",
+	    (unsigned long long)freed);
 }
 
 static void
 work(struct gateway *g)
 {
+	enum again again = AGAIN_NOT;
 	struct fault f = { 0 };
-	struct buf left;
+	struct buf lines;
 
-	crash_at("before_image_unlink");
-	buf_init(&left, LINES);
-	if (remove_all(g, &left, &f) < 0 ||
-	    store_setting_put(g->store, SETTING, buf_span(&left), &f) < 0)
-		log_warn(&f, "cannot remove images");
-	if (left.len > 0)
-		loop_timer_set(g->loop, &g->gone_again, AGAIN_MS);
-	loop_later(g->loop, &g->gone_kept); /* a commit follows */
-	buf_release(&left);
+	buf_init(&lines, LINES);
+	if (read_lines(g, &lines, &f) < 0 ||
+	    remove_all(g, buf_span(&lines), &again, &f) < 0)
+		note_again(&again, &f, "cannot remove images");
+	buf_release(&lines);
+	if (g->gone_sweep)
+		sweep(g, &again);
+	if (again != AGAIN_FAILED)
+		g->gone_wait_ms = 0;
+	else if (g->gone_wait_ms == 0)
+		g->gone_wait_ms = FAILED_MS;
+	else if (g->gone_wait_ms < FAILED_MOST_MS)
+		g->gone_wait_ms *= 2;
+	if (again != AGAIN_NOT)
+		loop_timer_set(g->loop, &g->gone_again,
+		    again == AGAIN_BUSY ? AGAIN_MS : g->gone_wait_ms);
 }
 
 static void
@@ -130,6 +176,7 @@ on_held(struct deferred *d)
 {
 	struct gateway *g = CONTAINER_OF(d, struct gateway, gone);
 
+	crash_at("before_image_unlink");
 	if (g->commit_fault.code == FAULT_NONE)
 		work(g);
 }
@@ -167,49 +214,40 @@ image_gone_note(struct gateway *g, const char *name, const char *digest,
 	return rc;
 }
 
-bool
-image_gone_waits(struct gateway *g, const char *name)
-{
-	struct fault f = { 0 };
-	struct buf lines;
-	bool waits = false;
-
-	buf_init(&lines, LINES);
-	if (read_lines(g, &lines, &f) < 0)
-		log_warn(&f, "cannot read which images are to go");
-	for (struct span s = buf_span(&lines); s.len > 0;) {
-		size_t n = span_find(s, '\n');
-
-		waits |= span_is(span_of(s.ptr, span_find(s, ' ')), name);
-		s = span_from(s, n + 1);
-	}
-	buf_release(&lines);
-	return waits;
-}
-
 int
-image_gone_open(struct gateway *g, struct fault *f)
+image_gone_check(struct gateway *g, const char *name, struct fault *f)
 {
-	uint64_t freed = 0;
-	struct buf left;
+	struct buf lines;
 	int rc;
 
+	buf_init(&lines, LINES);
+	rc = read_lines(g, &lines, f);
+	for (struct span s = buf_span(&lines); rc == 0 && s.len > 0;) {
+		struct span line = span_of(s.ptr, span_find(s, '\n'));
+
+		if (span_is(span_of(s.ptr, span_find(s, ' ')), name))
+			rc = remove_one(g, line, f);
+		s = span_from(s, line.len + 1);
+	}
+	buf_release(&lines);
+	return rc;
+}
+
+void
+image_gone_sweep(struct gateway *g)
+{
+	g->gone_sweep = true;
+	loop_held(g->loop, &g->gone);
+}
+
+void
+image_gone_open(struct gateway *g)
+{
 	g->gone.run = on_held;
 	g->gone_kept.run = on_kept;
 	g->gone_again.fire = on_again;
-	buf_init(&left, LINES);
-	rc = remove_all(g, &left, f);
-	if (rc == 0)
-		rc = store_setting_put(g->store, SETTING, buf_span(&left), f);
-	if (rc == 0 && left.len > 0)
-		loop_timer_set(g->loop, &g->gone_again, AGAIN_MS);
-	buf_release(&left);
-	if (rc == 0)
-		rc = image_sweep(&g->images, in_use, g, &freed, f);
-	if (freed > 0)
-		log_info("removed %llu bytes of images that nothing needs",
-		    (unsigned long long)freed);
-	return rc;
+	g->gone_sweep = true;
+	work(g);
 }
 
 void

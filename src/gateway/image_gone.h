@@ -12,11 +12,14 @@
 /* In this tick's commit; LIMIT when too many wait already. */
 int image_gone_note(struct gateway *g, const char *name, const char *digest,
     struct fault *f) MUST_CHECK;
-/* After the commit: is it still there? An import holds the store; it goes as
- * soon as that is over. */
-bool image_gone_waits(struct gateway *g, const char *name);
+/* After the commit: 0 when it is gone. Else why not: BUSY while an import is
+ * published, or what the host says. It is tried again until it is. */
+int image_gone_check(struct gateway *g, const char *name,
+    struct fault *f) MUST_CHECK;
+/* At this tick's end: blobs that neither a name nor a sandbox needs. */
+void image_gone_sweep(struct gateway *g);
 /* What an earlier gateway had decided, and files that nothing needs. */
-int image_gone_open(struct gateway *g, struct fault *f) MUST_CHECK;
+void image_gone_open(struct gateway *g);
 void image_gone_close(struct gateway *g);
 
 #endif

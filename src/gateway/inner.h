@@ -144,6 +144,8 @@ struct gateway {
 	struct deferred gone; /* image_gone.c: after the commit */
 	struct deferred gone_kept;
 	struct timer gone_again;
+	int64_t gone_wait_ms; /* before a failure is tried again; 0: none */
+	bool gone_sweep;
 	struct obituary *obituaries; /* obituary.c */
 	size_t obituaries_n;
 	/* stop.c */

@@ -313,8 +313,10 @@ open_gateway(struct gateway *g, const struct options *o, struct fault *f)
 	loop_on_commit(g->loop, call_is_pending, call_commit, g);
 	g->ready_fd = o->ready_fd;
 	g->listener.fd = -1;
-	if (record_open(g, f) < 0 || image_gone_open(g, f) < 0 ||
-	    lapse_open(g, f) < 0 || line_open(g, f) < 0 || fleet_open(g, f) < 0)
+	if (record_open(g, f) < 0)
+		return -1;
+	image_gone_open(g);
+	if (lapse_open(g, f) < 0 || line_open(g, f) < 0 || fleet_open(g, f) < 0)
 		return -1;
 	return write_pid(g, f);
 }

@@ -111,13 +111,13 @@ int image_open_blob(const struct image_store *s, const char *digest, int *fd,
 typedef bool (*image_in_use)(void *arg, const char *digest);
 /*
  * Removes blobs that neither a name nor in_use (which may be NULL) needs, and
- * what a killed import may have left; *freed is what that gave back. For the
- * start of the gateway.
+ * what a killed import may have left; *freed is what that gave back. in_use is
+ * asked right before what it does not need is unlinked. Does not wait:
+ * FAULT_BUSY while an import is being published.
  */
 int image_sweep(const struct image_store *s, image_in_use in_use, void *arg,
     uint64_t *freed, struct fault *f) MUST_CHECK;
-/* Removes the name, then sweeps. Does not wait: FAULT_BUSY while an import is
- * being published. */
+/* Removes the name, then sweeps as image_sweep() does. */
 int image_delete(const struct image_store *s, const char *name,
     image_in_use in_use, void *arg, uint64_t *freed,
     struct fault *f) MUST_CHECK;

@@ -64,7 +64,7 @@ lock(const struct image_store *s, int how, struct fault *f)
 	while (flock(s->dir, LOCK_EX | how) < 0) {
 		if (errno == EWOULDBLOCK)
 			return fault_set(f, FAULT_BUSY,
-			    "the image store is busy");
+			    "an import is being published");
 		if (errno != EINTR)
 			return fault_sys(f, "cannot lock the image store");
 	}
@@ -283,7 +283,7 @@ image_sweep(const struct image_store *s, image_in_use in_use, void *arg,
 	int r;
 
 	*freed = 0;
-	if (image_store_lock(s, f) < 0)
+	if (image_store_try_lock(s, f) < 0)
 		return -1;
 	r = sweep_locked(s, in_use, arg, freed, f);
 	image_store_unlock(s);

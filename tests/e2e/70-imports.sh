@@ -64,3 +64,29 @@ is "$(nacre image list -o json | python3 -c 'import json,sys; print([len("".join
 	"[0, 260000, 260000, 260000, 260000, 260000]" "with their commands"
 python3 -c 'import json,sys; p=sys.argv[1]; d=json.load(open(p)); d["cmd"]=["x"*1200000]; open(p,"w").write(json.dumps(d))' "$NACRE_STATE/images/names/long-3.json"
 is "$(names)" "left long-1 long-2 long-3 long-4 long-5" "one of an older store is listed without its command"
+
+# --- what cannot be deleted now is deleted later
+hold
+run nacre image delete long-1
+is "$code" 75 "while an import is published a deletion is put off"
+like "$out" "image 'long-1' goes later: an import is being published" "and says so"
+let_go
+until_is "left long-2 long-3 long-4 long-5" names
+ok $? "it goes after that"
+nacre gateway stop >/dev/null
+
+map=
+[ "$(id -u)" = 0 ] || map=-r
+# Names are on a mount of their own, which can become read-only.
+unshare $map -m bash -c 'mount --bind "$1" "$1" && nacre gateway start' - "$NACRE_STATE/images/names" >/dev/null
+inside() { nsenter -t "$(gateway_pid)" ${map:+-U --preserve-credentials} -m "$@"; }
+inside mount -o remount,bind,ro "$NACRE_STATE/images/names"
+run nacre image delete long-2
+is "$code" 125 "a deletion that fails is told"
+like "$out" "image 'long-2' goes later: cannot delete image 'long-2': Read-only file system" "with what the host says"
+is "$(names)" "left long-2 long-3 long-4 long-5" "and the image is there"
+inside mount -o remount,bind,rw "$NACRE_STATE/images/names"
+until_is "left long-3 long-4 long-5" names
+ok $? "it is tried again"
+nacre gateway stop >/dev/null
+gateway_up
