@@ -40,7 +40,8 @@ struct import {
 	struct timer limit;
 	struct buf lines;
 	struct fault fault; /* as the child said it */
-	bool done;          /* it named its image */
+	bool replaces;
+	bool done; /* it named its image */
 	bool out_ended;
 	bool exited;
 	int status;
@@ -316,6 +317,9 @@ check_end(struct import *im)
 	if (im->call != NULL)
 		call_finish(im->call,
 		    im->fault.code == FAULT_NONE ? NULL : &im->fault);
+	/* A new name alone leaves nothing that nothing needs. */
+	if (im->replaces || !im->done)
+		image_gone_sweep(im->g);
 	im->g->imports--;
 	loop_timer_clear(&im->limit);
 	loop_bury(im->g->loop, im, free_import);
@@ -473,6 +477,7 @@ do_import_answer(struct call *c)
 	im->g = c->g;
 	im->call = c;
 	im->out.ready = on_output;
+	im->replaces = ask->replace;
 	im->child.exited = on_exited;
 	im->limit.fire = on_limit;
 	buf_init(&im->lines, LINES);

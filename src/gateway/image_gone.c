@@ -241,6 +241,19 @@ image_gone_sweep(struct gateway *g)
 }
 
 void
+image_gone_unused(struct gateway *g, const char *name, const char *digest)
+{
+	struct fault ignored = { 0 };
+	char means[DIGEST_HEX] = "";
+
+	/* Most often its name means it still; another may, and then a sweep
+	 * finds nothing. */
+	if (image_name_digest(&g->images, name, means, &ignored) < 0 ||
+	    strcmp(means, digest) != 0)
+		image_gone_sweep(g);
+}
+
+void
 image_gone_open(struct gateway *g)
 {
 	g->gone.run = on_held;

@@ -18,6 +18,9 @@ int image_gone_check(struct gateway *g, const char *name,
     struct fault *f) MUST_CHECK;
 /* At this tick's end: blobs that neither a name nor a sandbox needs. */
 void image_gone_sweep(struct gateway *g);
+/* The same when a sandbox of that image is removed, if it was the last that
+ * needed it. */
+void image_gone_unused(struct gateway *g, const char *name, const char *digest);
 /* What an earlier gateway had decided, and files that nothing needs. */
 void image_gone_open(struct gateway *g);
 void image_gone_close(struct gateway *g);

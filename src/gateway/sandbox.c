@@ -8,6 +8,7 @@
 
 #include "gateway/await.h"
 #include "gateway/fleet.h"
+#include "gateway/image_gone.h"
 #include "gateway/kin.h"
 #include "gateway/object.h"
 #include "gateway/record.h"
@@ -89,6 +90,7 @@ remove_row(struct gateway *g, struct store_sandbox *row, struct fault *f)
 	if (kin_removed(g, row, f) < 0 ||
 	    store_sandbox_remove(g->store, row->id, f) < 0)
 		return -1;
+	image_gone_unused(g, row->image, row->image_digest);
 	watch_removed(g, row);
 	await_changed(g, row->id);
 	row->state = STATE_REMOVED;

@@ -103,6 +103,9 @@ struct image_page {
 };
 int image_list(const struct image_store *s, struct image_page *p,
     struct arena *a, struct fault *f) MUST_CHECK;
+/* Which blob a name means, alone. */
+int image_name_digest(const struct image_store *s, const char *name,
+    char digest[DIGEST_HEX], struct fault *f) MUST_CHECK;
 /* Read-only descriptor of the squashfs, by hex digest. */
 int image_open_blob(const struct image_store *s, const char *digest, int *fd,
     struct fault *f) MUST_CHECK;

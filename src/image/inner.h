@@ -553,8 +553,6 @@ bool image_name_of_file(const char *file, char name[LIMIT_NAME + 1]);
 /* All names, sorted, in the arena. */
 int image_names(const struct image_store *s, struct arena *a,
     char (**out)[LIMIT_NAME + 1], size_t *count, struct fault *f) MUST_CHECK;
-int image_name_digest(const struct image_store *s, const char *name,
-    char digest[DIGEST_HEX], struct fault *f) MUST_CHECK;
 void image_blob_remove(const struct image_store *s, const char *digest);
 
 #endif

@@ -90,3 +90,24 @@ until_is "left long-3 long-4 long-5" names
 ok $? "it is tried again"
 nacre gateway stop >/dev/null
 gateway_up
+
+# --- what a replaced image was
+blobs() { find "$NACRE_STATE/images/blobs" -name '*.sqfs' | wc -l; }
+nacre image import tiny "$(tiny_image)" >/dev/null
+before=$(blobs)
+for n in 1 2 3; do
+	echo $n >"$work/one/etc/content"
+	nacre image import --replace left "$work/one" >/dev/null
+done
+until_is "$before" blobs
+is $? 0 "a replaced image leaves no blob"
+nacre sandbox create --name uses --from tiny --memory 64 -- sleep 1000 >/dev/null
+echo more >"$work/tiny/etc/content"
+nacre image import --replace tiny "$work/tiny" >/dev/null
+nacre image import --replace left "$work/two" >/dev/null
+until_is $((before + 1)) blobs
+is $? 0 "that of a sandbox stays"
+is "$(nacre sandbox exec uses -- cat /etc/content 2>/dev/null)" "" "with what it was"
+nacre sandbox delete uses >/dev/null
+until_is "$before" blobs
+is $? 0 "until the sandbox is deleted"
