@@ -424,7 +424,7 @@ start(struct import *im, const nacre_v1_ImportImageRequest *ask,
 	/* One thread; nobody changes the environment. */
 	const char *path = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe) */
 	struct arena *a = &im->call->arena;
-	char *argv[9] = { NULL };
+	char *argv[9] = { NULL }; /* with its NULL */
 	char *env[2] = { NULL };
 	pid_t parent = getpid();
 	int ends[2];
@@ -437,6 +437,8 @@ start(struct import *im, const nacre_v1_ImportImageRequest *ask,
 	argv[4] = arena_str(a, SPAN_LIT("--name"));
 	argv[5] = im->name;
 	argv[6] = ask->path;
+	if (!ask->replace)
+		argv[7] = arena_str(a, SPAN_LIT("--new"));
 	env[0] = arena_fmt(a, "PATH=%s", path == NULL ? "/usr/bin:/bin" : path);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return fault_sys(f, "cannot make a pipe");

@@ -192,6 +192,7 @@ struct image_import {
 	const char *name;
 	const char *path; /* file or folder */
 	const char *ref;  /* which image of an archive of several, or NULL */
+	bool is_new;      /* FAULT_EXISTS when the name is there by then */
 	uint64_t bytes_max;
 	image_progress progress; /* may be NULL */
 	void *arg;

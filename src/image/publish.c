@@ -205,6 +205,21 @@ put_rest(const struct image_store *s, const struct image_write *w, int index,
 	return put_name(s, w, c, r, f);
 }
 
+/* Another import of the name may have been quicker. */
+static int
+check_name(const struct image_store *s, const struct image_import *ask,
+    struct fault *f)
+{
+	char name[LIMIT_NAME + 8];
+
+	(void)snprintf(name, sizeof(name), "%s.json", ask->name);
+	if (!ask->is_new ||
+	    faccessat(s->names, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return fault_set(f, FAULT_EXISTS, "image '%s' already exists",
+	    ask->name);
+}
+
 static int
 publish_locked(const struct image_store *s, const struct image_write *w,
     const struct files *files, const struct image_config *c,
@@ -213,7 +228,8 @@ publish_locked(const struct image_store *s, const struct image_write *w,
 	char name[DIGEST_HEX + 8];
 
 	(void)snprintf(name, sizeof(name), "%s.sqfs", out->digest);
-	if (link_file(files->sqfs, s->blobs, name, &out->known, f) < 0)
+	if (check_name(s, w->ask, f) < 0 ||
+	    link_file(files->sqfs, s->blobs, name, &out->known, f) < 0)
 		return -1;
 	if (put_rest(s, w, files->index, c, out, f) == 0)
 		return 0;

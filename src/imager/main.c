@@ -4,7 +4,7 @@
  * import, so that what a stranger's archive does to it stays in it.
  *
  *	nacre-image import --store DIR --name NAME [--ref REF]
- *	    [--max-bytes N] PATH
+ *	    [--max-bytes N] [--new] PATH
  *
  * stdout is one JSON object a line: {"phase":...} at most four a second, then
  * {"image":...} or {"error":...}. Exit codes are those of base/fault.def.
@@ -157,10 +157,14 @@ parse_options(int argc, char **argv, struct options *o, struct fault *f)
 	if (argc < 2 || strcmp(argv[1], "import") != 0)
 		return fault_field(f, "command",
 		    "usage: nacre-image import --store DIR --name NAME "
-		    "[--ref REF] [--max-bytes N] PATH");
+		    "[--ref REF] [--max-bytes N] [--new] PATH");
 	for (int i = 2; i < argc; i++) {
 		if (strncmp(argv[i], "--", 2) != 0 && !o->ask.path) {
 			o->ask.path = argv[i];
+			continue;
+		}
+		if (strcmp(argv[i], "--new") == 0) {
+			o->ask.is_new = true;
 			continue;
 		}
 		if (i + 1 == argc)

@@ -7,7 +7,7 @@ imports() { grep -lz "^$NACRE_STATE/images$" /proc/[0-9]*/cmdline 2>/dev/null | 
 files() { find "$NACRE_STATE/images" -type f | wc -l; }
 # hold, let_go: no import can be published meanwhile.
 hold() { exec {lock}<"$NACRE_STATE/images" && flock "$lock"; }
-let_go() { exec {lock}<&-; }
+let_go() { flock -u "$lock" && exec {lock}<&-; }
 gateway_up
 mkdir -p "$work/one/etc" "$work/two/etc"
 echo one >"$work/one/etc/content"
@@ -111,3 +111,19 @@ is "$(nacre sandbox exec uses -- cat /etc/content 2>/dev/null)" "" "with what it
 nacre sandbox delete uses >/dev/null
 until_is "$before" blobs
 is $? 0 "until the sandbox is deleted"
+
+# --- two imports of one name
+hold
+for n in one two; do
+	(
+		nacre image import both "$work/$n" >"$work/both-$n" 2>&1
+		echo $? >"$work/code-$n"
+	) &
+done
+until_is 2 imports
+ok $? "two imports of one new name run"
+let_go
+wait
+is "$(sort "$work"/code-*)" $'0\n1' "one of them gets it"
+like "$(cat "$work"/both-*)" "image 'both' already exists" "the other is told"
+is "$(names | tr ' ' '\n' | grep -c '^both$')" 1 "and there is one image"
