@@ -357,8 +357,10 @@ guess(struct region_solver *p, enum region_dim dim, const struct policy_glob *g,
 			room[n++] = 'a';
 	}
 	v->s = span_of(room, n);
-	if (n == 0 || !region_universe_holds(dim, v->s) || !fits(p, v))
+	if (n == 0 || !region_universe_holds(dim, v->s) || !fits(p, v)) {
+		v->s = span_of(NULL, 0);
 		return false;
+	}
 	v->s = arena_dup(p->arena, v->s);
 	p->spent = p->spent || !v->s.ptr;
 	return true;
