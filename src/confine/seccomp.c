@@ -4,8 +4,8 @@
  * Everything not named is allowed: these processes hold what they need by
  * descriptor, and the tables take away the ways to more. Calls that are newer
  * than the tables answer ENOSYS, as by a kernel that lacks them. Other
- * architectures' calls (i386, x32) kill. Guests have no use for this file, and the linker
- * drops it and the library there.
+ * architectures' calls (i386, x32) kill. Guests have no use for this file, and
+ * the linker drops it and the library there.
  */
 #include <linux/audit.h>
 #include <linux/seccomp.h>

@@ -307,9 +307,10 @@ check_end(struct import *im)
 {
 	if (!im->exited || !im->out_ended)
 		return;
-	if (im->done && im->status == 0)
+	if (im->done && im->status == 0) {
+		image_gone_forget(im->g, im->name);
 		tell_image(im);
-	else if (im->fault.code == FAULT_NONE)
+	} else if (im->fault.code == FAULT_NONE)
 		fault_set(&im->fault, FAULT_SYSTEM,
 		    "the import ended without a word (status %d)", im->status);
 	if (im->fault.code != FAULT_NONE)

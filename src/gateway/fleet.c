@@ -350,7 +350,7 @@ tend_template(struct gateway *g, const struct machine_template *t,
 	fault_clear(&f);
 	if (vm_spawn(g, t, false, false, &f) == NULL) {
 		log_warn(&f, "cannot park a clone");
-		template_dud(g, &t->shape);
+		template_pause(g, &t->shape);
 		return;
 	}
 	if (have + 1 < want)
@@ -441,7 +441,7 @@ adopt_one(struct gateway *g, const char *file, struct fault *f)
 	if (vm_adopt(g, id, f) == 0)
 		return 0;
 	if (f->code == FAULT_SYSTEM && f->sys != ECONNREFUSED &&
-	    f->sys != ENOENT)
+	    f->sys != ENOENT && f->sys != ESRCH)
 		return fault_prefix(f, "keeper %s", id);
 	log_info("keeper %s is gone: %s", id, f->text);
 	fault_clear(f);

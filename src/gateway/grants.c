@@ -92,12 +92,16 @@ end_last(struct call *c, struct tree *t, struct fault *f)
 		.reason = "grant",
 		.detail = "its grant expired while it waited",
 	};
+	bool some = false;
 
-	for (uint32_t i = 1; i < t->t.n; i++)
-		if (t->t.node[i].life == GRANT_RESERVED &&
-		    grants_stop(c->g, t->row[i].id, &why, f) < 0)
+	for (uint32_t i = 1; i < t->t.n; i++) {
+		if (t->t.node[i].life != GRANT_RESERVED)
+			continue;
+		if (grants_stop(c->g, t->row[i].id, &why, f) < 0)
 			return -1;
-	if (tree_read(c->g, t->row[0].id, &c->arena, t, f) < 0)
+		some = true;
+	}
+	if (some && tree_read(c->g, t->row[0].id, &c->arena, t, f) < 0)
 		return -1;
 	return grants_end(c->g, t, GRANT_DEAD_REPLACED, f);
 }

@@ -19,11 +19,10 @@ enum {
 	FAILED_MOST_MS = 300000,
 };
 
-/* Why something is still there, the worst of all. */
-enum again {
-	AGAIN_NOT,
-	AGAIN_BUSY,
-	AGAIN_FAILED,
+/* Why something is still there. */
+struct again {
+	bool is_busy; /* soon */
+	bool has_failed;
 };
 
 static int
@@ -64,6 +63,16 @@ in_use(void *arg, const char *digest)
 	return used;
 }
 
+static bool
+is_named(struct gateway *g, const char *name)
+{
+	struct fault f = { 0 };
+	char digest[DIGEST_HEX];
+
+	return image_name_digest(&g->images, name, digest, &f) == 0 ||
+	    f.code != FAULT_NOT_FOUND;
+}
+
 /* 0: it is not there, or means another image. */
 static int
 remove_one(struct gateway *g, struct span line, struct fault *f)
@@ -80,8 +89,13 @@ remove_one(struct gateway *g, struct span line, struct fault *f)
 		return 0;
 	arena_init(&a, ARENA);
 	rc = image_find(&g->images, name, &a, &image, f);
-	if (rc == 0 && span_is(digest, image.digest))
+	if (rc == 0 && span_is(digest, image.digest)) {
 		rc = image_delete(&g->images, name, in_use, g, &freed, f);
+		/* What a name is not any more is for a sweep to remove. */
+		g->gone_sweep = g->gone_sweep || rc < 0;
+		if (rc < 0 && !is_named(g, name))
+			rc = 0;
+	}
 	arena_release(&a);
 	if (freed > 0)
 		trash_empty(g);
@@ -92,19 +106,19 @@ remove_one(struct gateway *g, struct span line, struct fault *f)
 }
 
 static void
-note_again(enum again *again, const struct fault *f, const char *what)
+note_again(struct again *again, const struct fault *f, const char *what)
 {
-	enum again this = f->code == FAULT_BUSY ? AGAIN_BUSY : AGAIN_FAILED;
-
-	if (this == AGAIN_FAILED)
-		log_warn(f, "%s", what);
-	if (*again < this)
-		*again = this;
+	if (f->code == FAULT_BUSY) {
+		again->is_busy = true;
+		return;
+	}
+	again->has_failed = true;
+	log_warn(f, "%s", what);
 }
 
 /* Remove all that can be; the lines of what stays are kept. */
 static int
-remove_all(struct gateway *g, struct span lines, enum again *again,
+remove_all(struct gateway *g, struct span lines, struct again *again,
     struct fault *f)
 {
 	struct buf left;
@@ -130,7 +144,7 @@ remove_all(struct gateway *g, struct span lines, enum again *again,
 }
 
 static void
-sweep(struct gateway *g, enum again *again)
+sweep(struct gateway *g, struct again *again)
 {
 	struct fault f = { 0 };
 	uint64_t freed = 0;
@@ -149,7 +163,7 @@ sweep(struct gateway *g, enum again *again)
 static void
 work(struct gateway *g)
 {
-	enum again again = AGAIN_NOT;
+	struct again again = { 0 };
 	struct fault f = { 0 };
 	struct buf lines;
 
@@ -160,15 +174,15 @@ work(struct gateway *g)
 	buf_release(&lines);
 	if (g->gone_sweep)
 		sweep(g, &again);
-	if (again != AGAIN_FAILED)
+	if (!again.has_failed)
 		g->gone_wait_ms = 0;
-	else if (g->gone_wait_ms == 0)
-		g->gone_wait_ms = FAILED_MS;
-	else if (g->gone_wait_ms < FAILED_MOST_MS)
-		g->gone_wait_ms *= 2;
-	if (again != AGAIN_NOT)
+	else if (!again.is_busy)
+		g->gone_wait_ms = g->gone_wait_ms == 0     ? FAILED_MS
+		    : g->gone_wait_ms < FAILED_MOST_MS / 2 ? 2 * g->gone_wait_ms
+							   : FAILED_MOST_MS;
+	if (again.is_busy || again.has_failed)
 		loop_timer_set(g->loop, &g->gone_again,
-		    again == AGAIN_BUSY ? AGAIN_MS : g->gone_wait_ms);
+		    again.is_busy ? AGAIN_MS : g->gone_wait_ms);
 }
 
 static void
@@ -214,23 +228,50 @@ image_gone_note(struct gateway *g, const char *name, const char *digest,
 	return rc;
 }
 
-int
-image_gone_check(struct gateway *g, const char *name, struct fault *f)
+/* Drop the lines of that name, when what they mean is gone; the rest stays. */
+static int
+each_line(struct gateway *g, const char *name, bool removes, struct fault *f)
 {
 	struct buf lines;
+	struct buf left;
 	int rc;
 
 	buf_init(&lines, LINES);
+	buf_init(&left, LINES);
 	rc = read_lines(g, &lines, f);
 	for (struct span s = buf_span(&lines); rc == 0 && s.len > 0;) {
-		struct span line = span_of(s.ptr, span_find(s, '\n'));
+		size_t n = span_find(s, '\n');
 
-		if (span_is(span_of(s.ptr, span_find(s, ' ')), name))
-			rc = remove_one(g, line, f);
-		s = span_from(s, line.len + 1);
+		if (!span_is(span_of(s.ptr, span_find(s, ' ')), name))
+			rc = buf_add(&left, s.ptr, n + 1, f);
+		else if (removes)
+			rc = remove_one(g, span_of(s.ptr, n), f);
+		s = span_from(s, n + 1);
 	}
+	if (rc == 0 && left.len < lines.len) {
+		rc = store_setting_put(g->store, SETTING, buf_span(&left), f);
+		loop_later(g->loop, &g->gone_kept); /* a commit follows */
+	}
+	if (g->gone_sweep)
+		image_gone_sweep(g);
 	buf_release(&lines);
+	buf_release(&left);
 	return rc;
+}
+
+int
+image_gone_check(struct gateway *g, const char *name, struct fault *f)
+{
+	return each_line(g, name, true, f);
+}
+
+void
+image_gone_forget(struct gateway *g, const char *name)
+{
+	struct fault f = { 0 };
+
+	if (each_line(g, name, false, &f) < 0)
+		log_warn(&f, "image '%s' may be deleted again", name);
 }
 
 void

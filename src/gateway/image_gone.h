@@ -16,6 +16,8 @@ int image_gone_note(struct gateway *g, const char *name, const char *digest,
  * published, or what the host says. It is tried again until it is. */
 int image_gone_check(struct gateway *g, const char *name,
     struct fault *f) MUST_CHECK;
+/* The name means a new image: what was decided before is no more. */
+void image_gone_forget(struct gateway *g, const char *name);
 /* At this tick's end: blobs that neither a name nor a sandbox needs. */
 void image_gone_sweep(struct gateway *g);
 /* The same when a sandbox of that image is removed, if it was the last that

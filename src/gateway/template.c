@@ -269,16 +269,21 @@ template_tend(struct gateway *g)
 
 	for (struct template *t = g->templates; t != NULL; t = t->next) {
 		int64_t due = due_ms(t);
-		int64_t wait_ms = template_pause_ms(g, &t->shape);
 
 		if (due > 0 && due <= now_ms)
 			t->is_wanted = is_in_use(g, &t->shape);
-		else if (due > 0 && (wait_ms == 0 || due - now_ms < wait_ms))
+	}
+	start_next(g);
+	/* One that could not even be begun is due again. */
+	for (struct template *t = g->templates; t != NULL; t = t->next) {
+		int64_t due = due_ms(t);
+		int64_t wait_ms = template_pause_ms(g, &t->shape);
+
+		if (due > now_ms && (wait_ms == 0 || due - now_ms < wait_ms))
 			wait_ms = due - now_ms;
 		if (wait_ms > 0 && (least_ms == 0 || wait_ms < least_ms))
 			least_ms = wait_ms;
 	}
-	start_next(g);
 	return least_ms;
 }
 
@@ -302,6 +307,15 @@ template_dud(struct gateway *g, const struct machine_shape *s)
 	t->is_made = false;
 	t->is_wanted = true;
 	start_next(g);
+}
+
+void
+template_pause(struct gateway *g, const struct machine_shape *s)
+{
+	struct template *t = find(g, s);
+
+	if (t != NULL)
+		t->dud_ms = clock_mono_ms();
 }
 
 void

@@ -23,6 +23,8 @@ int64_t template_tend(struct gateway *g);
 /* A clone ended before it could be used. The next one is parked later each
  * time (for template_pause_ms()); after some the template is made anew. */
 void template_dud(struct gateway *g, const struct machine_shape *s);
+/* One could not be begun, for want of something: the next one later. */
+void template_pause(struct gateway *g, const struct machine_shape *s);
 void template_parked(struct gateway *g, const struct machine_shape *s);
 int64_t template_pause_ms(const struct gateway *g,
     const struct machine_shape *s);

@@ -29,6 +29,7 @@ enum {
 	/* Bytes of an index, which is parsed between two ticks. A whole host with
 	 * compilers and desktops has 2 MiB. */
 	IMAGE_INDEX = 8 << 20,
+	IMAGE_INDEX_READ = 64 << 20, /* of one that an older gateway wrote */
 };
 
 #define IMAGE_BYTES_MAX (UINT64_C(16) << 30) /* content of one image */

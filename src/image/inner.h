@@ -46,8 +46,8 @@ enum {
 };
 
 /* tar2sqfs looks through a folder for each name that it adds to it: so many
- * looks take about a minute, a folder of 92 000 names alone. */
-#define IMAGE_CROWD (UINT64_C(8) << 30)
+ * looks take some minutes, a folder of 227 000 names alone. */
+#define IMAGE_CROWD (UINT64_C(48) << 30)
 
 #define IMAGE_CPU    "amd64"          /* the only one nacre runs */
 #define IMAGE_ID_MAX (UINT32_MAX - 1) /* of uid and gid; -1 is none, chown(2) */

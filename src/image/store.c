@@ -139,7 +139,7 @@ image_index_read(const struct image_store *s, const char *digest,
 	if (!hex_parse(span_str(digest), raw, sizeof(raw)))
 		return fault_set(f, FAULT_INVALID, "not a digest");
 	(void)snprintf(file, sizeof(file), "%s.idx", digest);
-	buf_init(&text, IMAGE_INDEX);
+	buf_init(&text, IMAGE_INDEX_READ);
 	r = file_read(s->blobs, file, &text, f);
 	if (r == 0)
 		r = image_index_parse(buf_span(&text), a, out, f);

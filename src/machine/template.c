@@ -231,8 +231,10 @@ try_kvm(const struct machine_paths *p, const struct vmm_facts *v,
 	if (load_or_build(p, t, l, known == MACHINE_KVM ? 0 : KVM_MS, why)) {
 		(void)fault_prefix(why, "a guest does not boot under KVM");
 		say_why(t, why);
-		facts_accel_remember(p->cache, v, MACHINE_AUTO,
-		    t->accel_reason);
+		/* Where it once did, it is asked again at the next start. */
+		if (known != MACHINE_KVM)
+			facts_accel_remember(p->cache, v, MACHINE_AUTO,
+			    t->accel_reason);
 		return -1;
 	}
 	t->accel_reason[0] = '\0';
@@ -270,7 +272,7 @@ choose(const struct machine_paths *p, const struct vmm_facts *v,
 	t->shape.accel = MACHINE_TCG;
 	if (load_or_build(p, t, l, 0, f) != 0)
 		return -1;
-	if (is_lasting(&why))
+	if (known != MACHINE_KVM && is_lasting(&why))
 		facts_accel_remember(p->cache, v, MACHINE_TCG, t->accel_reason);
 	return 0;
 }

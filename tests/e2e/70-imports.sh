@@ -85,9 +85,12 @@ run nacre image delete long-2
 is "$code" 125 "a deletion that fails is told"
 like "$out" "image 'long-2' goes later: cannot delete image 'long-2': Read-only file system" "with what the host says"
 is "$(names)" "left long-2 long-3 long-4 long-5" "and the image is there"
+nacre image delete long-4 >/dev/null 2>&1
 inside mount -o remount,bind,rw "$NACRE_STATE/images/names"
+nacre image import --replace long-4 "$work/long.tar" >/dev/null
+is $? 0 "meanwhile another is imported again"
 until_is "left long-3 long-4 long-5" names
-ok $? "it is tried again"
+ok $? "it is tried again, and leaves that one alone"
 nacre gateway stop >/dev/null
 gateway_up
 

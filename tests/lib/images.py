@@ -447,7 +447,7 @@ HOSTILE = {
     "far-names-of-one": lambda: far(800, lambda t, name, first: t.file(name, "#!", 0o755) if name == first else t.hard(name, first)),
     "short-links": lambda: gzip.compress(b"".join(header(b"%d/%d" % (i % 300, i), b"2", link=b"x") for i in range(210000)) + bytes(1024), 1),
     "padded-links": padded_links,
-    "crowded-folder": lambda: gzip.compress(b"".join(header(b"%d" % i) for i in range(100000)) + bytes(1024), 1),
+    "crowded-folder": lambda: gzip.compress(b"".join(header(b"%d" % i) for i in range(230000)) + bytes(1024), 1),
     "zeros-behind-its-end": lambda: gzip.compress(base().bytes() + bytes(20 << 20), 1),
     "xz": lambda: b"\xfd7zXZ\0" + bytes(600),
     "gzip-truncated": lambda: gzip.compress(base().bytes())[:-40],
