@@ -141,7 +141,7 @@ $(gen) $(gen:.c=.h): $(B)/gen/.stamp
 
 # --- the guest's system call filters: compiled here, not there
 filters := $(B)/gen/confine/filters.h
-$(B)/tools/mkfilter: tools/mkfilter.c $(wildcard src/confine/*.def) $(DEPS)/.id
+$(B)/tools/mkfilter: tools/mkfilter.c src/confine/newer.h $(wildcard src/confine/*.def) $(DEPS)/.id
 	$(call say,HOSTCC,$<)
 	$(Q)mkdir -p $(@D) && gcc -std=gnu11 -D_GNU_SOURCE -O1 $(filter-out -Wnull-dereference,$(warn)) -Isrc -isystem $(DEPS)/host/include -o $@ $< $(DEPS)/host/lib/libseccomp.a
 $(filters): $(B)/tools/mkfilter

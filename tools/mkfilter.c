@@ -10,18 +10,15 @@
  * kills the process. One that is newer than the guest's kernel, and so than a
  * table of what is denied, is answered ENOSYS, whatever kernel runs.
  */
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
 #include <err.h>
 #include <errno.h>
 #include <seccomp.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "confine/newer.h"
 
 #define NELEM(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -139,19 +136,10 @@ deny(scmp_filter_ctx ctx, const struct row *rows, size_t n)
 }
 
 enum {
-	CALL_NEWER = 463,      /* setxattrat, of Linux 6.13 */
-	CALL_X32 = 0x40000000, /* and above: not of x86-64 */
+	NEWER = 463, /* setxattrat, of Linux 6.13 */
 };
 
-/* The library cannot say "from this number on". */
-static const struct sock_filter newer[] = {
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 4),
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CALL_X32, 2, 0),
-	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CALL_NEWER, 0, 1),
-	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-};
+static const struct sock_filter newer[] = { CONFINE_NEWER(NEWER) };
 
 static void
 print(const struct sock_filter *f, size_t n)

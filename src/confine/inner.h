@@ -16,10 +16,6 @@ struct confine_program {
 
 enum {
 	CONFINE_CALL_RESTRICT_SELF = 446, /* on every architecture */
-	/* The first that the tables of host programs know nothing of:
-	 * fchmodat2, of Linux 6.6. */
-	CONFINE_CALL_NEWER = 452,
-	CONFINE_CALL_X32 = 0x40000000, /* and above: not of x86-64 */
 };
 
 /* Prepare p->ruleset. Without Landlock in the kernel the paths are only

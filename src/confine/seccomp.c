@@ -7,18 +7,20 @@
  * architectures' calls (i386, x32) kill. Guests have no use for this file, and
  * the linker drops it and the library there.
  */
-#include <linux/audit.h>
-#include <linux/seccomp.h>
-
 #include <errno.h>
 #include <seccomp.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "confine/inner.h"
+#include "confine/newer.h"
+
+enum {
+	/* The first that the tables know nothing of: fchmodat2, of Linux 6.6. */
+	NEWER = 452,
+};
 
 enum kind {
 	RULE_KILL,
@@ -97,16 +99,7 @@ add_rules(scmp_filter_ctx ctx, const struct rule *rules, size_t n)
 	return 0;
 }
 
-/* Before the library's, which cannot say "from this number on". What is of
- * another architecture goes on to be killed there. */
-static const struct sock_filter newer[] = {
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 4),
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CONFINE_CALL_X32, 2, 0),
-	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, CONFINE_CALL_NEWER, 0, 1),
-	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-};
+static const struct sock_filter newer[] = { CONFINE_NEWER(NEWER) };
 
 static int export(scmp_filter_ctx ctx, struct confine_program *p)
 {

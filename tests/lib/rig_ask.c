@@ -21,6 +21,15 @@ text(struct arena *a, const char *s)
 }
 
 void
+rig_must(struct rig *r, struct rig_answer *a, const char *what)
+{
+	rig_until(r, &a->is_done, what);
+	if (!a->is_yes)
+		fail_msg("%s: %s %s", what, a->word, a->text);
+	rig_answer_release(a);
+}
+
+void
 rig_call_root(struct rig *r, struct rig_answer *a, const char *name)
 {
 	openshell_v1_CreateSandboxRequest ask =

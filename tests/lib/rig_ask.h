@@ -49,6 +49,8 @@ void rig_call_child(struct rig *r, struct rig_answer *a,
     const struct rig_child *c);
 void rig_door_child(struct rig_guest *g, struct rig_answer *a,
     const struct rig_child *c, const char *program);
+/* Until a call is answered, and the answer is yes: released. */
+void rig_must(struct rig *r, struct rig_answer *a, const char *what);
 /* By id. */
 void rig_call_stop(struct rig *r, struct rig_answer *a, const char *id);
 void rig_call_delete(struct rig *r, struct rig_answer *a, const char *id);

@@ -20,15 +20,6 @@ enum {
 
 static struct rig r;
 
-static void
-must(struct rig_answer *a, const char *what)
-{
-	rig_until(&r, &a->is_done, what);
-	if (!a->is_yes)
-		fail_msg("%s: %s %s", what, a->word, a->text);
-	rig_answer_release(a);
-}
-
 /* NULL: in any state. */
 static size_t
 count(const char *state)
@@ -65,7 +56,7 @@ new_lead(const char *name, char id[LIMIT_ID + 1])
 	(void)text_copy(id, LIMIT_ID + 1,
 	    span_str(rig_new_root(&r, name)->sandbox));
 	rig_ask_grant(&r, &a, "create", id, &l);
-	must(&a, "a grant");
+	rig_must(&r, &a, "a grant");
 }
 
 static void
@@ -144,14 +135,14 @@ each_level_of_a_deep_tree_has_its_grace(void **state)
 	}
 	r.holds = true;
 	rig_call_end(&r, &a);
-	must(&a, "the end");
+	rig_must(&r, &a, "the end");
 	assert_int_equal(end_slowly(), DEPTH + 1);
 	assert_int_equal(rig_guests(&r), 0);
 	r.holds = false;
 	rig_start(&r, NULL);
 	assert_int_equal(count("stopped"), DEPTH + 1);
 	rig_call_delete(&r, &a, id[0]);
-	must(&a, "a delete");
+	rig_must(&r, &a, "a delete");
 }
 
 /* Those that start and that wait as well, wherever they stand. */
@@ -171,13 +162,13 @@ none_is_left_whatever_it_does(void **state)
 	for (int i = 0; i < STARTS; i++) {
 		(void)text_fmt(name, sizeof(name), "r-%d", i);
 		rig_call_root(&r, &a, name);
-		must(&a, "a root");
+		rig_must(&r, &a, "a root");
 	}
 	until_there_are(STARTS, "starting");
 	assert_int_equal(count("reserved"), 5);
 	assert_int_equal(count("running"), 2);
 	rig_call_end(&r, &a);
-	must(&a, "the end");
+	rig_must(&r, &a, "the end");
 	rig_stop(&r);
 	assert_int_equal(rig_guests(&r), 0);
 	rig_start(&r, NULL);

@@ -23,22 +23,13 @@ static struct rig r;
 static unsigned names;
 
 static void
-must(struct rig_answer *a, const char *what)
-{
-	rig_until(&r, &a->is_done, what);
-	if (!a->is_yes)
-		fail_msg("%s: %s %s", what, a->word, a->text);
-	rig_answer_release(a);
-}
-
-static void
 act(const char *what, const char *root)
 {
 	const struct rig_limits l = { { 3, 64, 100 }, LIFE_S };
 	struct rig_answer a;
 
 	rig_ask_grant(&r, &a, what, root, &l);
-	must(&a, what);
+	rig_must(&r, &a, what);
 }
 
 /* A root that runs, with a grant. */
@@ -115,7 +106,7 @@ end(const char *root)
 	struct rig_answer a;
 
 	rig_call_delete(&r, &a, root);
-	must(&a, "a delete");
+	rig_must(&r, &a, "a delete");
 	assert_int_equal(rig_guests(&r), 0);
 }
 
@@ -160,7 +151,7 @@ a_tool_that_tells_of_its_end_is_stopped(void **state)
 	(void)state;
 	new_lead(lead);
 	rig_ask_grant(&r, &a, "update", lead, &narrow);
-	must(&a, "a narrow grant");
+	rig_must(&r, &a, "a narrow grant");
 	new_child(lead, true, tool);
 	run(tool);
 	g = rig_guest_of(&r, tool);
@@ -181,7 +172,7 @@ a_tool_that_tells_of_its_end_is_stopped(void **state)
 	run(tool);
 	rig_say_exit(rig_guest_of(&r, tool));
 	rig_call_stop(&r, &a, lead);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	assert_int_equal(rig_guests(&r), 0);
 	end(lead);
 }
@@ -263,12 +254,12 @@ what_the_gateway_does_is_found_by_the_root(void **state)
 	new_child(kid, false, leaf);
 	run(leaf);
 	rig_call_stop(&r, &a, kid);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	until_is(kid, "stopped");
 	rig_pass(&r, LIFE_S * 1000, 0);
 	rig_barrier(&r);
 	rig_call_delete(&r, &a, lead);
-	must(&a, "a delete");
+	rig_must(&r, &a, "a delete");
 	{
 		const struct rig_wanted rows[] = {
 			{ lead, leaf, "sandbox.ready", "" },
@@ -373,7 +364,7 @@ a_written_policy_is_the_one_that_is_told_of(void **state)
 	memcpy(id, rig_new_root(&r, name)->sandbox, sizeof(id));
 	policy_hash_of(id, hash[0]);
 	rig_call_stop(&r, &a, id);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	ask.name = name;
 	ask.has_policy = true;
 	ask.policy.version = 1;
@@ -424,7 +415,7 @@ a_refusal_tells_what_stands_in_the_way(void **state)
 	is_refused(&start, "NOT_READY stopping");
 	r.holds = false;
 	rig_release(g);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	end(id);
 }
 

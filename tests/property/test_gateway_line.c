@@ -23,15 +23,6 @@ static unsigned names;
 /* --- asking */
 
 static void
-must(struct rig_answer *a, const char *what)
-{
-	rig_until(&r, &a->is_done, what);
-	if (!a->is_yes)
-		fail_msg("%s: %s %s", what, a->word, a->text);
-	rig_answer_release(a);
-}
-
-static void
 must_be_busy(struct rig_answer *a, const char *what)
 {
 	rig_until(&r, &a->is_done, what);
@@ -58,7 +49,7 @@ new_root(struct root *made)
 	struct rig_answer a;
 
 	call_root(&a, made);
-	must(&a, "a root");
+	rig_must(&r, &a, "a root");
 	rig_ask_get(&r, &a, made->name);
 	(void)text_copy(made->id, sizeof(made->id), span_str(a.id));
 	rig_answer_release(&a);
@@ -88,7 +79,7 @@ new_children(const char *parent, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		call_child(&a, parent);
-		must(&a, "a child");
+		rig_must(&r, &a, "a child");
 	}
 }
 
@@ -104,7 +95,7 @@ new_lead(char id[LIMIT_ID + 1])
 	(void)text_copy(id, LIMIT_ID + 1,
 	    span_str(rig_new_root(&r, name)->sandbox));
 	rig_ask_grant(&r, &a, "create", id, &l);
-	must(&a, "a grant");
+	rig_must(&r, &a, "a grant");
 }
 
 /* --- looking */
@@ -206,7 +197,7 @@ delete_one(const char *id)
 	struct rig_answer a;
 
 	rig_call_delete(&r, &a, id);
-	must(&a, "a delete");
+	rig_must(&r, &a, "a delete");
 }
 
 static void
@@ -296,7 +287,7 @@ a_full_line_of_a_tree_is_busy(void **state)
 	run(id);
 	until_there_are(WAITING - 1, "reserved");
 	call_child(&a, lead);
-	must(&a, "a child in its place");
+	rig_must(&r, &a, "a child in its place");
 	delete_all();
 }
 
@@ -317,7 +308,7 @@ a_full_line_of_trees_is_busy(void **state)
 	new_root(&stopped);
 	run(stopped.id);
 	rig_call_stop(&r, &a, stopped.id);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	before = r.spawned;
 	new_roots(ROOTS - 1);
 	new_root(&last);
@@ -343,7 +334,7 @@ a_full_line_of_trees_is_busy(void **state)
 	delete_one(last.id);
 	assert_int_equal(r.spawned - before, STARTS);
 	call_child(&a, lead);
-	must(&a, "a child in its place");
+	rig_must(&r, &a, "a child in its place");
 	delete_all();
 }
 
@@ -361,7 +352,7 @@ the_last_of_many_is_started_again_after_a_kill(void **state)
 	for (size_t i = 0; i < NELEM(leads); i++)
 		new_lead(leads[i]);
 	rig_call_root(&r, &a, "z-last");
-	must(&a, "the last root");
+	rig_must(&r, &a, "the last root");
 	rig_ask_get(&r, &a, "z-last");
 	(void)text_copy(last, sizeof(last), span_str(a.id));
 	rig_answer_release(&a);
@@ -420,7 +411,7 @@ a_root_whose_program_ended_waits_with_its_machine(void **state)
 	new_roots(STARTS);
 	until_there_are(STARTS, "starting");
 	rig_call_start(&r, &a, root.name);
-	must(&a, "a start");
+	rig_must(&r, &a, "a start");
 	rig_ask_get(&r, &a, root.id);
 	assert_string_equal(a.state, "reserved");
 	assert_false(a.has_exit); /* that was of the launch before */
@@ -454,14 +445,14 @@ a_root_that_waits_with_its_machine_stops_gently(void **state)
 	new_roots(STARTS);
 	until_there_are(STARTS, "starting");
 	rig_call_start(&r, &a, root.name);
-	must(&a, "a start");
+	rig_must(&r, &a, "a start");
 	r.holds = true;
 	rig_call_stop(&r, &a, root.id);
 	rig_until(&r, &old->is_asked, "the question before its end");
 	assert_true(is(root.id, "stopping"));
 	r.holds = false;
 	rig_release(old);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	assert_true(is(root.id, "stopped"));
 	delete_all();
 }
@@ -479,12 +470,12 @@ a_root_that_waits_is_stopped_and_started(void **state)
 	new_root(&root);
 	assert_true(is(root.id, "reserved"));
 	rig_call_stop(&r, &a, root.id);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	assert_true(is(root.id, "stopped"));
 	run_all();
 	assert_int_equal(r.spawned - before, STARTS);
 	rig_call_start(&r, &a, root.name);
-	must(&a, "a start");
+	rig_must(&r, &a, "a start");
 	run_all();
 	assert_true(is(root.id, "running"));
 	delete_all();

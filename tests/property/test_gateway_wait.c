@@ -13,15 +13,6 @@ enum {
 
 static struct rig r;
 
-static void
-must(struct rig_answer *a, const char *what)
-{
-	rig_until(&r, &a->is_done, what);
-	if (!a->is_yes)
-		fail_msg("%s: %s %s", what, a->word, a->text);
-	rig_answer_release(a);
-}
-
 static bool
 is_stopped(const char *id)
 {
@@ -53,7 +44,7 @@ stopped_tool(struct rig_guest *root, char id[LIMIT_ID + 1])
 	rig_say_ready(rig_launched(&r, id));
 	rig_barrier(&r);
 	rig_call_stop(&r, &a, id);
-	must(&a, "a stop");
+	rig_must(&r, &a, "a stop");
 	while (!is_stopped(id))
 		rig_tick(&r);
 }
