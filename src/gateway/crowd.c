@@ -114,6 +114,7 @@ crowd_join(struct crowd *c, struct crowd_seat *s)
 {
 	s->crowd = c;
 	s->rank = CROWD_NEW;
+	s->is_unheard = false;
 	s->owner = NULL;
 	c->n++;
 	queue_add(s);
@@ -159,6 +160,17 @@ idlest(const struct crowd *c)
 	return most;
 }
 
+/* Many may have come since the one that asks; it has its turn before. */
+static struct crowd_seat *
+longest_new(const struct crowd *c)
+{
+	struct crowd_seat *s = c->first[CROWD_NEW];
+
+	while (s != NULL && s->is_unheard)
+		s = s->next;
+	return s != NULL ? s : c->first[CROWD_NEW];
+}
+
 static size_t
 new_places(const struct crowd *c)
 {
@@ -181,7 +193,7 @@ crowd_make_room(struct crowd *c)
 		return true;
 	s = idlest(c);
 	if (s == NULL || c->ranked[CROWD_NEW] >= new_places(c))
-		s = c->first[CROWD_NEW];
+		s = longest_new(c);
 	if (s != NULL)
 		s->close(s);
 	return c->n < c->max;

@@ -2,7 +2,8 @@
 /*
  * Connections that share a limit. When it is reached the next one takes the
  * place of one that does nothing. Those from which no good request has come
- * have a quarter of the places: past it the longest of them goes. Else it is
+ * have a quarter of the places: past it the longest of them goes, of those whose
+ * turn to be heard has come, if there are such. Else it is
  * one between two requests, the longest of whoever has most of those. So
  * whoever opens connections without end shuts out himself.
  */
@@ -28,6 +29,8 @@ struct crowd_seat {
 	void (*close)(struct crowd_seat *s);
 	struct crowd *crowd; /* NULL: in none */
 	enum crowd_rank rank;
+	bool
+	    is_unheard; /* it has sent what nobody has read: set by its owner */
 	struct crowd_owner *owner; /* NULL: nobody knows */
 	struct crowd_seat *next;   /* of those of that rank, but CROWD_BUSY */
 	struct crowd_seat *prev;

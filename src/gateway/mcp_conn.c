@@ -429,6 +429,7 @@ read_in(struct mcp_conn *c)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	c->seat.is_unheard = false;
 	if (n <= 0) {
 		conn_close(c);
 		return;
@@ -511,6 +512,7 @@ mcp_conn_start(struct gateway *g, int fd, const struct mcp_who *who)
 	c->seat.close = unseat;
 	crowd_join(who == NULL ? &g->mcp->at_port : &g->mcp->at_socket,
 	    &c->seat);
+	c->seat.is_unheard = true; /* its first words are there */
 	set_timer(c, HEAD_MS);
 	if (loop_watch(g->loop, &c->watch, fd, LOOP_IN, &f) == 0)
 		return;

@@ -58,6 +58,19 @@ the_one_that_is_new_longest_makes_room(void **state)
 }
 
 static void
+one_that_was_not_heard_yet_stays_before_those_that_were(void **state)
+{
+	(void)state;
+	seats[0].is_unheard = seats[1].is_unheard = true;
+	assert_true(crowd_make_room(&crowd));
+	assert_int_equal(closed, 2);
+	crowd_join(&crowd, &seats[MOST]);
+	seats[3].is_unheard = seats[MOST].is_unheard = true;
+	assert_true(crowd_make_room(&crowd));
+	assert_int_equal(closed, 0);
+}
+
+static void
 one_that_is_idle_stays_while_others_are_new(void **state)
 {
 	(void)state;
@@ -189,6 +202,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    one_that_was_not_heard_yet_stays_before_those_that_were,
+		    set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    the_one_that_is_new_longest_makes_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
