@@ -6,9 +6,10 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../lib/e2e.sh"
 . "$(dirname "$0")/../lib/tap.sh"
+root=$(tiny_image)
 begin_attacked() {
 	gateway_up
-	nacre image import tiny "$(tiny_image)" >/dev/null
+	nacre image import tiny "$root" >/dev/null
 	nacre sandbox create --name lead --from tiny --quiet -- sleep 100000 >/dev/null 2>"$work/why" || cat "$work/why"
 }
 begin_attacked
