@@ -21,6 +21,10 @@
 #include "gateway/tally.h"
 #include "wire/wire.h"
 
+enum {
+	PAGE = 100, /* rows, where nobody said */
+};
+
 static void free_call(void *p);
 
 static enum call_result
@@ -361,6 +365,14 @@ call_left(struct call *c)
 		c->left(c);
 	c->phase = CALL_DONE;
 	loop_bury(c->g->loop, c, free_call);
+}
+
+uint32_t
+call_page(uint32_t asked, uint32_t most)
+{
+	if (asked == 0)
+		return PAGE;
+	return asked < most ? asked : most;
 }
 
 int64_t

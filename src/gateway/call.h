@@ -18,6 +18,10 @@ struct early;
 struct call_face;
 struct _nacre_v1_Refusal;
 
+enum {
+	CALL_PAGE = 200, /* rows of a page at most, but for what says another */
+};
+
 enum call_phase {
 	CALL_READ,
 	CALL_DECODE,
@@ -137,6 +141,9 @@ struct call {
 	struct call *next;
 	struct call *prev;
 };
+
+/* How many rows a page has when so many were asked for: 0 is 100. */
+uint32_t call_page(uint32_t asked, uint32_t most);
 
 /* What is left of so long a wait, which began with the call: 0 or more. */
 int64_t call_left_of_ms(const struct call *c, int64_t wait_ms);

@@ -13,11 +13,6 @@
 #include "gateway/which.h"
 #include "wire/wire.h"
 
-enum {
-	LIST_DEFAULT = 100,
-	LIST_MOST = 200,
-};
-
 /* Both messages have one form of limits. */
 #define ASK_OF(m)                                                          \
  (struct grants_ask)                                                       \
@@ -243,9 +238,7 @@ check_page(const struct call *c, struct store_grant_page *page, struct fault *f)
 	const nacre_v1_ListGrantsRequest *m = c->ask;
 
 	page->user = c->caller.who & CALL_ADMIN ? "" : c->caller.text;
-	page->limit = m->limit == 0 ? LIST_DEFAULT : m->limit;
-	if (page->limit > LIST_MOST)
-		page->limit = LIST_MOST;
+	page->limit = call_page(m->limit, CALL_PAGE);
 	if (m->cursor == NULL || *m->cursor == '\0')
 		return 0;
 	if (num_parse(span_str(m->cursor), INT64_MAX, &page->after))

@@ -24,9 +24,7 @@
 
 enum {
 	LINES = 256 << 10, /* of JSON that wait */
-	LIST_DEFAULT = 100,
-	LIST_MOST = 200,
-	IMPORTS = 4, /* at once */
+	IMPORTS = 4,       /* at once */
 	/* A host that needs a minute for a gigabyte has three times what the
 	 * largest image takes. */
 	IMPORT_MS = 3600000,
@@ -98,10 +96,8 @@ do_images(struct call *c, struct fault *f)
 	const nacre_v1_ListImagesRequest *ask = c->ask;
 	nacre_v1_ListImagesReply reply = nacre_v1_ListImagesReply_init_zero;
 	struct image_page p = { .after = ask->cursor == NULL ? "" : ask->cursor,
-		.most = ask->limit == 0 ? LIST_DEFAULT : ask->limit };
+		.most = call_page(ask->limit, CALL_PAGE) };
 
-	if (p.most > LIST_MOST)
-		p.most = LIST_MOST;
 	if (image_list(&c->g->images, &p, &c->arena, f) < 0)
 		return -1;
 	reply.images =

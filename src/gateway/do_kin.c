@@ -11,11 +11,6 @@
 #include "proto/nacre_v1.pb.h"
 #include "wire/wire.h"
 
-enum {
-	LIST_DEFAULT = 100,
-	LIST_MOST = 200,
-};
-
 static struct which *
 make(struct call *c)
 {
@@ -41,14 +36,6 @@ do_child_get(struct call *c, struct fault *f)
 }
 
 /* --- list */
-
-static uint32_t
-page_limit(uint32_t asked)
-{
-	if (asked == 0)
-		return LIST_DEFAULT;
-	return asked < LIST_MOST ? asked : LIST_MOST;
-}
 
 static int
 read_cursor(const nacre_v1_ListChildrenRequest *ask, const struct tree *t,
@@ -143,7 +130,7 @@ do_child_list(struct call *c, struct fault *f)
 	const nacre_v1_ListChildrenRequest *ask = c->ask;
 	nacre_v1_ListChildrenReply r = nacre_v1_ListChildrenReply_init_zero;
 	struct which *w = make(c);
-	uint32_t limit = page_limit(ask->limit);
+	uint32_t limit = call_page(ask->limit, CALL_PAGE);
 	uint32_t from;
 
 	if (!(c->caller.who & CALL_SANDBOX) &&
@@ -345,7 +332,7 @@ int
 do_lineage(struct call *c, struct fault *f)
 {
 	const nacre_v1_GetLineageRequest *ask = c->ask;
-	struct rows to = { .c = c, .limit = page_limit(ask->limit) };
+	struct rows to = { .c = c, .limit = call_page(ask->limit, CALL_PAGE) };
 	struct store_tree_page page = { .after = ask->cursor,
 		.limit = to.limit + 1 };
 	struct store_lineage l;

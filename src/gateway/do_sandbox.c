@@ -17,7 +17,6 @@
 #include "wire/wire.h"
 
 enum {
-	LIST_DEFAULT = 100,
 	LIST_MOST = 1000,
 };
 
@@ -85,13 +84,11 @@ do_list(struct call *c, struct fault *f)
 	struct span labels[CHECK_SELECTORS];
 	struct store_page page = {
 		.offset = ask->offset,
-		.limit = ask->limit == 0 ? LIST_DEFAULT : ask->limit,
+		.limit = call_page(ask->limit, LIST_MOST),
 		.labels = labels,
 	};
 	struct list l = { .c = c, .reply = &reply };
 
-	if (page.limit > LIST_MOST)
-		page.limit = LIST_MOST;
 	if (check_workspace(ask->workspace, f) < 0 ||
 	    check_selector(ask->label_selector, labels, &page.labels_n, f) < 0)
 		return -1;

@@ -2,8 +2,9 @@
 /*
  * Writable disks: one blank ext4 a size, made by mke2fs into the cache, and
  * sparse copies (or reflinks) of it. Both get their names when they are whole
- * and on the disk: a file under its name is never half of one. The file is sparse and its inode tables
- * are marked as zeroed, so a guest has no background work to do on it.
+ * and on the disk: a file under its name is never half of one. It is sparse
+ * and its inode tables are marked as zeroed, so a guest has no background work
+ * to do on it.
  */
 #include <linux/fs.h>
 #include <sys/ioctl.h>

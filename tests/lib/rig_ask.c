@@ -397,3 +397,33 @@ rig_new_root(struct rig *r, const char *name)
 	rig_answer_release(&a);
 	return g;
 }
+
+size_t
+rig_count(struct rig *r, const char *root, const char *state)
+{
+	static struct rig_row rows[RIG_ROWS];
+	size_t n = rig_list(r, root, rows);
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += state == NULL || strcmp(rows[i].state, state) == 0;
+	return found;
+}
+
+void
+rig_new_child(struct rig *r, const char *parent, bool is_tool,
+    char id[LIMIT_ID + 1])
+{
+	const struct rig_child c = { .parent = parent,
+		.word = "1",
+		.is_tool = is_tool };
+	struct rig_answer a;
+
+	rig_call_child(r, &a, &c);
+	rig_until(r, &a.is_done, "a child");
+	if (!a.is_yes)
+		fail_msg("a child: %s %s", a.word, a.text);
+	rig_answer_child(&a);
+	(void)text_copy(id, LIMIT_ID + 1, span_str(a.id));
+	rig_answer_release(&a);
+}

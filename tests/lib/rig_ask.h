@@ -77,6 +77,11 @@ struct rig_wanted {
 };
 size_t rig_rows(struct rig *r, const struct rig_wanted *w);
 
+/* How many are in that state, or in any (NULL). */
+size_t rig_count(struct rig *r, const char *root, const char *state);
+/* A child that a user asks for: it is on its way. */
+void rig_new_child(struct rig *r, const char *parent, bool is_tool,
+    char id[LIMIT_ID + 1]);
 /* A root that runs, with its guest. */
 struct rig_guest *rig_new_root(struct rig *r, const char *name);
 /* Until the guest of that sandbox has been launched. */

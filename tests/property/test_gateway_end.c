@@ -20,26 +20,13 @@ enum {
 
 static struct rig r;
 
-/* NULL: in any state. */
-static size_t
-count(const char *state)
-{
-	static struct rig_row rows[RIG_ROWS];
-	size_t n = rig_list(&r, "", rows);
-	size_t found = 0;
-
-	for (size_t i = 0; i < n; i++)
-		found += state == NULL || strcmp(rows[i].state, state) == 0;
-	return found;
-}
-
 static void
 until_there_are(size_t n, const char *state)
 {
 	int64_t end_ms = rig_real_ms() + PATIENCE_MS;
 	size_t there;
 
-	while ((there = count(state)) != n) {
+	while ((there = rig_count(&r, "", state)) != n) {
 		if (rig_real_ms() > end_ms)
 			fail_msg("%zu are %s, not %zu", there, state, n);
 		rig_tick(&r);
@@ -57,21 +44,6 @@ new_lead(const char *name, char id[LIMIT_ID + 1])
 	    span_str(rig_new_root(&r, name)->sandbox));
 	rig_ask_grant(&r, &a, "create", id, &l);
 	rig_must(&r, &a, "a grant");
-}
-
-static void
-new_child(const char *parent, char id[LIMIT_ID + 1])
-{
-	const struct rig_child c = { .parent = parent, .word = "1" };
-	struct rig_answer a;
-
-	rig_call_child(&r, &a, &c);
-	rig_until(&r, &a.is_done, "a child");
-	if (!a.is_yes)
-		fail_msg("a child: %s %s", a.word, a.text);
-	rig_answer_child(&a);
-	(void)text_copy(id, LIMIT_ID + 1, span_str(a.id));
-	rig_answer_release(&a);
 }
 
 static struct rig_guest *
@@ -129,7 +101,7 @@ each_level_of_a_deep_tree_has_its_grace(void **state)
 	(void)state;
 	new_lead("deep", id[0]);
 	for (size_t i = 0; i < DEPTH; i++) {
-		new_child(id[i], id[i + 1]);
+		rig_new_child(&r, id[i], false, id[i + 1]);
 		rig_say_ready(rig_launched(&r, id[i + 1]));
 		until_there_are(i + 2, "running");
 	}
@@ -140,7 +112,7 @@ each_level_of_a_deep_tree_has_its_grace(void **state)
 	assert_int_equal(rig_guests(&r), 0);
 	r.holds = false;
 	rig_start(&r, NULL);
-	assert_int_equal(count("stopped"), DEPTH + 1);
+	assert_int_equal(rig_count(&r, "", "stopped"), DEPTH + 1);
 	rig_call_delete(&r, &a, id[0]);
 	rig_must(&r, &a, "a delete");
 }
@@ -157,7 +129,7 @@ none_is_left_whatever_it_does(void **state)
 	(void)state;
 	new_lead("lead", lead);
 	for (int i = 0; i < 5; i++)
-		new_child(lead, id);
+		rig_new_child(&r, lead, false, id);
 	new_lead("other", id);
 	for (int i = 0; i < STARTS; i++) {
 		(void)text_fmt(name, sizeof(name), "r-%d", i);
@@ -165,16 +137,16 @@ none_is_left_whatever_it_does(void **state)
 		rig_must(&r, &a, "a root");
 	}
 	until_there_are(STARTS, "starting");
-	assert_int_equal(count("reserved"), 5);
-	assert_int_equal(count("running"), 2);
+	assert_int_equal(rig_count(&r, "", "reserved"), 5);
+	assert_int_equal(rig_count(&r, "", "running"), 2);
 	rig_call_end(&r, &a);
 	rig_must(&r, &a, "the end");
 	rig_stop(&r);
 	assert_int_equal(rig_guests(&r), 0);
 	rig_start(&r, NULL);
 	/* Its children had not begun: nothing is left of them. */
-	assert_int_equal(count("stopped"), 2 + STARTS);
-	assert_int_equal(count(NULL), 2 + STARTS);
+	assert_int_equal(rig_count(&r, "", "stopped"), 2 + STARTS);
+	assert_int_equal(rig_count(&r, "", NULL), 2 + STARTS);
 }
 
 int

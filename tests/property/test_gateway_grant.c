@@ -46,23 +46,6 @@ new_lead(char id[LIMIT_ID + 1])
 	return g;
 }
 
-static void
-new_child(const char *parent, bool is_tool, char id[LIMIT_ID + 1])
-{
-	const struct rig_child c = { .parent = parent,
-		.word = "1",
-		.is_tool = is_tool };
-	struct rig_answer a;
-
-	rig_call_child(&r, &a, &c);
-	rig_until(&r, &a.is_done, "a child");
-	if (!a.is_yes)
-		fail_msg("a child: %s %s", a.word, a.text);
-	rig_answer_child(&a);
-	(void)text_copy(id, LIMIT_ID + 1, span_str(a.id));
-	rig_answer_release(&a);
-}
-
 /* "": when it is not there. */
 static void
 until_is(const char *id, const char *state)
@@ -88,18 +71,6 @@ run(const char *id)
 	until_is(id, "running");
 }
 
-static size_t
-count(const char *root, const char *state)
-{
-	static struct rig_row rows[RIG_ROWS];
-	size_t n = rig_list(&r, root, rows);
-	size_t found = 0;
-
-	for (size_t i = 0; i < n; i++)
-		found += strcmp(rows[i].state, state) == 0;
-	return found;
-}
-
 static void
 end(const char *root)
 {
@@ -123,16 +94,16 @@ a_revoke_stops_children_with_all_that_wait_below(void **state)
 
 	(void)state;
 	new_lead(lead);
-	new_child(lead, false, kid);
+	rig_new_child(&r, lead, false, kid);
 	run(kid);
 	for (int i = 0; i < TREE_STARTS + 2; i++)
-		new_child(kid, false, id);
-	assert_int_equal(count(lead, "reserved"), 2);
+		rig_new_child(&r, kid, false, id);
+	assert_int_equal(rig_count(&r, lead, "reserved"), 2);
 	act("revoke with children", lead);
 	rig_grant_of(&r, lead, &g);
 	assert_string_equal(g.state, "revoked");
 	until_is(kid, "stopped");
-	assert_int_equal(count(lead, "stopped"), 1);
+	assert_int_equal(rig_count(&r, lead, "stopped"), 1);
 	until_is(lead, "running");
 	end(lead);
 }
@@ -152,7 +123,7 @@ a_tool_that_tells_of_its_end_is_stopped(void **state)
 	new_lead(lead);
 	rig_ask_grant(&r, &a, "update", lead, &narrow);
 	rig_must(&r, &a, "a narrow grant");
-	new_child(lead, true, tool);
+	rig_new_child(&r, lead, true, tool);
 	run(tool);
 	g = rig_guest_of(&r, tool);
 	r.holds = true;
@@ -168,7 +139,7 @@ a_tool_that_tells_of_its_end_is_stopped(void **state)
 	rig_release(g);
 	until_is(tool, "stopped");
 	assert_int_equal(rig_guests(&r), 1);
-	new_child(lead, true, tool);
+	rig_new_child(&r, lead, true, tool);
 	run(tool);
 	rig_say_exit(rig_guest_of(&r, tool));
 	rig_call_stop(&r, &a, lead);
@@ -199,7 +170,9 @@ overtake(void)
 		refused += strcmp(a[i].word, "NOT_ALLOWED program") == 0;
 		rig_answer_release(&a[i]);
 	}
-	assert_int_equal(count(lead, "reserved") + count(lead, "starting"), 0);
+	assert_int_equal(rig_count(&r, lead, "reserved") +
+		rig_count(&r, lead, "starting"),
+	    0);
 	end(lead);
 	return refused;
 }
@@ -226,13 +199,13 @@ who_waits_does_not_start_under_the_next_grant(void **state)
 	(void)state;
 	new_lead(lead);
 	for (int i = 0; i < TREE_STARTS + 2; i++)
-		new_child(lead, false, id);
+		rig_new_child(&r, lead, false, id);
 	r.clock->wall_ms += LIFE_S * 1000;
 	r.clock->mono_ms += LIFE_S * 1000;
 	act("create", lead);
 	until_is(id, "");
-	assert_int_equal(count(lead, "starting"), TREE_STARTS);
-	assert_int_equal(count(lead, "reserved"), 0);
+	assert_int_equal(rig_count(&r, lead, "starting"), TREE_STARTS);
+	assert_int_equal(rig_count(&r, lead, "reserved"), 0);
 	rig_grant_of(&r, lead, &g);
 	assert_string_equal(g.state, "live");
 	assert_int_equal(g.used_total, TREE_STARTS);
@@ -249,9 +222,9 @@ what_the_gateway_does_is_found_by_the_root(void **state)
 
 	(void)state;
 	new_lead(lead);
-	new_child(lead, false, kid);
+	rig_new_child(&r, lead, false, kid);
 	run(kid);
-	new_child(kid, false, leaf);
+	rig_new_child(&r, kid, false, leaf);
 	run(leaf);
 	rig_call_stop(&r, &a, kid);
 	rig_must(&r, &a, "a stop");
@@ -291,7 +264,7 @@ a_revoke_tells_of_each_that_it_stops(void **state)
 	new_lead(lead);
 	w.root = lead;
 	for (int i = 0; i < 2; i++)
-		new_child(lead, true, id[i]);
+		rig_new_child(&r, lead, true, id[i]);
 	run(id[0]);
 	act("revoke with children", lead);
 	for (int i = 0; i < 2; i++) {

@@ -100,28 +100,16 @@ new_lead(char id[LIMIT_ID + 1])
 
 /* --- looking */
 
-static size_t
-count(const char *below, const char *state)
-{
-	static struct rig_row rows[RIG_ROWS];
-	size_t n = rig_list(&r, below, rows);
-	size_t found = 0;
-
-	for (size_t i = 0; i < n; i++)
-		found += strcmp(rows[i].state, state) == 0;
-	return found;
-}
-
 static void
 until_there_are(size_t n, const char *state)
 {
 	int64_t end_ms = rig_real_ms() + PATIENCE_MS;
 	size_t there;
 
-	while ((there = count("", state)) != n) {
+	while ((there = rig_count(&r, "", state)) != n) {
 		if (rig_real_ms() > end_ms)
 			fail_msg("%zu are %s, not %zu", there, state, n);
-		assert_true(count("", "starting") <= STARTS);
+		assert_true(rig_count(&r, "", "starting") <= STARTS);
 		rig_tick(&r);
 	}
 }
@@ -187,7 +175,7 @@ run_one(void)
 static void
 run_all(void)
 {
-	while (run_one() || count("", "reserved") > 0)
+	while (run_one() || rig_count(&r, "", "reserved") > 0)
 		continue;
 }
 
@@ -226,8 +214,8 @@ roots_and_children_share_the_starts(void **state)
 	new_roots(6);
 	new_children(lead, 6);
 	until_there_are(STARTS, "starting");
-	assert_int_equal(count("", "reserved"), 12 - STARTS);
-	assert_int_equal(count(lead, "starting"), STARTS - 6);
+	assert_int_equal(rig_count(&r, "", "reserved"), 12 - STARTS);
+	assert_int_equal(rig_count(&r, lead, "starting"), STARTS - 6);
 	assert_int_equal(r.spawned - before, STARTS);
 	assert_true(find_starting("", id));
 	run(id);
@@ -279,7 +267,7 @@ a_full_line_of_a_tree_is_busy(void **state)
 	new_children(lead, WAITING);
 	call_child(&a, lead);
 	must_be_busy(&a, "a child too many");
-	assert_int_equal(count(lead, "reserved"), WAITING);
+	assert_int_equal(rig_count(&r, lead, "reserved"), WAITING);
 	/* Another tree's line is not. */
 	new_root(&root);
 	until_is(root.id, "starting");
@@ -327,8 +315,8 @@ a_full_line_of_trees_is_busy(void **state)
 	must_be_busy(&a, "a child of one tree too many");
 	/* Nothing is left of those that were refused. */
 	assert_true(is(stopped.id, "stopped"));
-	assert_int_equal(count("", "reserved"), TREES - STARTS);
-	assert_int_equal(count("", "running"), NELEM(leads));
+	assert_int_equal(rig_count(&r, "", "reserved"), TREES - STARTS);
+	assert_int_equal(rig_count(&r, "", "running"), NELEM(leads));
 	assert_int_equal(r.spawned - before, STARTS);
 	/* One that waited goes, without a machine; its place is free. */
 	delete_one(last.id);
@@ -360,7 +348,7 @@ the_last_of_many_is_started_again_after_a_kill(void **state)
 	for (size_t i = 0; i < NELEM(leads); i++)
 		new_children(leads[i], WAITING);
 	until_there_are(STARTS, "starting");
-	assert_true(count("", "reserved") > 256);
+	assert_true(rig_count(&r, "", "reserved") > 256);
 	rig_kill(&r);
 	rig_lose(rig_guest_of(&r, last));
 	rig_start(&r, NULL);
@@ -387,7 +375,7 @@ who_waits_still_waits_after_a_kill(void **state)
 	rig_kill(&r);
 	rig_start(&r, NULL);
 	until_there_are(STARTS, "starting");
-	assert_int_equal(count("", "reserved"), 13 - STARTS);
+	assert_int_equal(rig_count(&r, "", "reserved"), 13 - STARTS);
 	run_all();
 	until_there_are(14, "running");
 	assert_int_equal(r.spawned - before, 13);
