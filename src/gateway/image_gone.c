@@ -23,6 +23,7 @@ enum {
 struct again {
 	bool is_busy; /* soon */
 	bool has_failed;
+	struct fault why; /* of the last one */
 };
 
 static int
@@ -108,6 +109,7 @@ remove_one(struct gateway *g, struct span line, struct fault *f)
 static void
 note_again(struct again *again, const struct fault *f, const char *what)
 {
+	again->why = *f;
 	if (f->code == FAULT_BUSY) {
 		again->is_busy = true;
 		return;
@@ -116,10 +118,10 @@ note_again(struct again *again, const struct fault *f, const char *what)
 	log_warn(f, "%s", what);
 }
 
-/* Remove all that can be; the lines of what stays are kept. */
+/* The lines of what stays; of go_through(). */
 static int
-remove_all(struct gateway *g, struct span lines, struct again *again,
-    struct fault *f)
+keep_lines(struct gateway *g, struct span lines, const char *name,
+    struct again *again, struct fault *f)
 {
 	struct buf left;
 	int rc = 0;
@@ -128,11 +130,16 @@ remove_all(struct gateway *g, struct span lines, struct again *again,
 	for (struct span s = lines; rc == 0 && s.len > 0;) {
 		struct fault why = { 0 };
 		size_t n = span_find(s, '\n');
+		bool stays = name != NULL &&
+		    !span_is(span_of(s.ptr, span_find(s, ' ')), name);
 
-		if (remove_one(g, span_of(s.ptr, n), &why) < 0) {
+		if (!stays && again != NULL &&
+		    remove_one(g, span_of(s.ptr, n), &why) < 0) {
 			note_again(again, &why, "cannot remove an image");
-			rc = buf_add(&left, s.ptr, n + 1, f);
+			stays = true;
 		}
+		if (stays)
+			rc = buf_add(&left, s.ptr, n + 1, f);
 		s = span_from(s, n + 1);
 	}
 	if (rc == 0 && left.len < lines.len) {
@@ -140,6 +147,25 @@ remove_all(struct gateway *g, struct span lines, struct again *again,
 		loop_later(g->loop, &g->gone_kept); /* a commit follows */
 	}
 	buf_release(&left);
+	return rc;
+}
+
+/*
+ * Remove what the lines of that name (NULL: of any) mean, and drop those of
+ * what is gone. again NULL: drop them as they are.
+ */
+static int
+go_through(struct gateway *g, const char *name, struct again *again,
+    struct fault *f)
+{
+	struct buf lines;
+	int rc;
+
+	buf_init(&lines, LINES);
+	rc = read_lines(g, &lines, f);
+	if (rc == 0)
+		rc = keep_lines(g, buf_span(&lines), name, again, f);
+	buf_release(&lines);
 	return rc;
 }
 
@@ -165,13 +191,9 @@ work(struct gateway *g)
 {
 	struct again again = { 0 };
 	struct fault f = { 0 };
-	struct buf lines;
 
-	buf_init(&lines, LINES);
-	if (read_lines(g, &lines, &f) < 0 ||
-	    remove_all(g, buf_span(&lines), &again, &f) < 0)
+	if (go_through(g, NULL, &again, &f) < 0)
 		note_again(&again, &f, "cannot remove images");
-	buf_release(&lines);
 	if (g->gone_sweep)
 		sweep(g, &again);
 	if (!again.has_failed)
@@ -228,41 +250,17 @@ image_gone_note(struct gateway *g, const char *name, const char *digest,
 	return rc;
 }
 
-/* Drop the lines of that name, when what they mean is gone; the rest stays. */
-static int
-each_line(struct gateway *g, const char *name, bool removes, struct fault *f)
-{
-	struct buf lines;
-	struct buf left;
-	int rc;
-
-	buf_init(&lines, LINES);
-	buf_init(&left, LINES);
-	rc = read_lines(g, &lines, f);
-	for (struct span s = buf_span(&lines); rc == 0 && s.len > 0;) {
-		size_t n = span_find(s, '\n');
-
-		if (!span_is(span_of(s.ptr, span_find(s, ' ')), name))
-			rc = buf_add(&left, s.ptr, n + 1, f);
-		else if (removes)
-			rc = remove_one(g, span_of(s.ptr, n), f);
-		s = span_from(s, n + 1);
-	}
-	if (rc == 0 && left.len < lines.len) {
-		rc = store_setting_put(g->store, SETTING, buf_span(&left), f);
-		loop_later(g->loop, &g->gone_kept); /* a commit follows */
-	}
-	if (g->gone_sweep)
-		image_gone_sweep(g);
-	buf_release(&lines);
-	buf_release(&left);
-	return rc;
-}
-
 int
 image_gone_check(struct gateway *g, const char *name, struct fault *f)
 {
-	return each_line(g, name, true, f);
+	struct again again = { 0 };
+
+	if (go_through(g, name, &again, f) < 0)
+		return -1;
+	if (g->gone_sweep)
+		image_gone_sweep(g);
+	*f = again.why;
+	return f->code == FAULT_NONE ? 0 : -1;
 }
 
 void
@@ -270,7 +268,7 @@ image_gone_forget(struct gateway *g, const char *name)
 {
 	struct fault f = { 0 };
 
-	if (each_line(g, name, false, &f) < 0)
+	if (go_through(g, name, NULL, &f) < 0)
 		log_warn(&f, "image '%s' may be deleted again", name);
 }
 
