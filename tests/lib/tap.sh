@@ -8,7 +8,7 @@ tap() {
 	shift
 	timeout -k 5 "${patience-300}" "$@" >"$work/tap" 2>&1
 	ok $? "$title: $(grep -c '^ok' "$work/tap") held"
-	grep -v -e '^ok' -e '^1\.\.' "$work/tap" | sed 's/^/#   /' | tail -n 40
+	grep -v -e '^ok' -e '^1\.\.' "$work/tap" | sed 's/^/#   /' | head -n 100
 }
 # each PREFIX COMMAND...: the same, test by test.
 each() {
