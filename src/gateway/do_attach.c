@@ -13,6 +13,7 @@
 #include "gateway/do.h"
 #include "gateway/journal.h"
 #include "gateway/open.h"
+#include "gateway/refuse.h"
 #include "gateway/sandbox.h"
 #include "gateway/session.h"
 #include "gateway/signal.h"
@@ -431,9 +432,11 @@ do_attach_decide(struct call *c, struct fault *f)
 	if (open_name(c, start->sandbox, &row, f) < 0 ||
 	    sandbox_plan(&row, &c->arena, &plan, f) < 0)
 		return -1;
-	if (plan.argv_count == 0)
-		return fault_set(f, FAULT_NOT_READY, "'%s' has no main process",
+	if (plan.argv_count == 0) {
+		fault_set(f, FAULT_NOT_READY, "'%s' has no main process",
 		    row.name);
+		return refuse_in_state(c, row.state, f);
+	}
 	call_note(c, "%s", start->read_only ? "read only" : "");
 	k->start = start;
 	k->launch = row.launches + (row.state == STATE_RESERVED);

@@ -191,11 +191,9 @@ check_room(struct call *c, const struct store_sandbox *row, struct fault *f)
 	if (store_sandbox_by_name(c->g->store, row->name, &c->arena, &there,
 		f) == 0) {
 		c->hint = "choose another name, or delete that one first";
-		if (refusal_of(c) != NULL)
-			refusal_of(c)->name =
-			    arena_str(&c->arena, span_str(row->name));
-		return fault_set(f, FAULT_EXISTS, "sandbox '%s' already exists",
+		fault_set(f, FAULT_EXISTS, "sandbox '%s' already exists",
 		    row->name);
+		return refuse_taken(c, row->name, f);
 	}
 	if (f->code != FAULT_NOT_FOUND)
 		return -1;

@@ -12,6 +12,7 @@
 #include "gateway/fleet.h"
 #include "gateway/object.h"
 #include "gateway/open.h"
+#include "gateway/refuse.h"
 #include "gateway/sandbox.h"
 #include "gateway/vm.h"
 #include "policy/policy.h"
@@ -254,6 +255,7 @@ do_console_answer(struct call *c)
 		c->hint = "start it first";
 		fault_set(&f, FAULT_NOT_READY, "sandbox '%s' has no machine",
 		    d->row.name);
+		(void)refuse_in_state(c, d->row.state, &f);
 		call_finish(c, &f);
 		return;
 	}

@@ -19,6 +19,7 @@
 #include "gateway/check.h"
 #include "gateway/do.h"
 #include "gateway/image_gone.h"
+#include "gateway/refuse.h"
 #include "json/json.h"
 #include "proto/nacre_v1.pb.h"
 
@@ -194,8 +195,9 @@ do_import_decide(struct call *c, struct fault *f)
 		return 0;
 	if (image_find(&c->g->images, ask->name, &c->arena, &there, f) == 0) {
 		c->hint = "choose another name, or say --replace";
-		return fault_set(f, FAULT_EXISTS, "image '%s' already exists",
+		fault_set(f, FAULT_EXISTS, "image '%s' already exists",
 		    ask->name);
+		return refuse_taken(c, ask->name, f);
 	}
 	if (f->code != FAULT_NOT_FOUND)
 		return -1;
@@ -311,9 +313,11 @@ check_end(struct import *im)
 		    "the import ended without a word (status %d)", im->status);
 	if (im->fault.code != FAULT_NONE)
 		log_warn(&im->fault, "import of image '%s'", im->name);
-	if (im->call != NULL)
+	if (im->call != NULL) {
+		(void)refuse_taken(im->call, im->name, &im->fault);
 		call_finish(im->call,
 		    im->fault.code == FAULT_NONE ? NULL : &im->fault);
+	}
 	/* A new name alone leaves nothing that nothing needs. */
 	if (im->replaces || !im->done)
 		image_gone_sweep(im->g);

@@ -70,3 +70,11 @@ refuse_in_state(struct call *c, uint32_t state, const struct fault *f)
 		    text(&c->arena, span_str(state_name((enum state)state)));
 	return -1;
 }
+
+int
+refuse_taken(struct call *c, const char *name, const struct fault *f)
+{
+	if (f->code == FAULT_EXISTS && refusal_of(c) != NULL)
+		refusal_of(c)->name = text(&c->arena, span_str(name));
+	return -1;
+}

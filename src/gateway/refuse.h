@@ -13,5 +13,7 @@ int refuse_full(struct call *c, const char *limit, size_t used, size_t max,
     struct fault *f);
 /* *f was said of a row in that state: a NOT_READY tells it. Always -1. */
 int refuse_in_state(struct call *c, uint32_t state, const struct fault *f);
+/* *f was said of that name: an ALREADY_EXISTS tells it. Always -1. */
+int refuse_taken(struct call *c, const char *name, const struct fault *f);
 
 #endif

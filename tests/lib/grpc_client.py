@@ -172,12 +172,32 @@ ok(again.status.phase == api.SANDBOX_PHASE_STOPPED, "stop of a stopped one is "
 told = refused("exec in a stopped sandbox: FAILED_PRECONDITION",
                grpc.StatusCode.FAILED_PRECONDITION, "sandbox is not ready",
                lambda: run(box, "true"))
-ok(told is not None and told.code == "NOT_READY" and "start" in told.hint,
-   "with the reason word and a hint", told)
+ok(told is not None and told.code == "NOT_READY" and "start" in told.hint and
+   told.state == "stopped", "with the reason word, a hint and the state", told)
 
-refused("a name that is taken: ALREADY_EXISTS",
-        grpc.StatusCode.ALREADY_EXISTS,
-        "sandbox '%s' already exists" % name, lambda: create(name))
+
+def ask_nacre(method, ask, answer):
+    """What nacre.v1 answers, one message or many."""
+    return list(channel.unary_stream(
+        "/nacre.v1.Nacre/" + method,
+        request_serializer=type(ask).SerializeToString,
+        response_deserializer=answer.FromString)(ask, timeout=60))
+
+
+told = refused("the console of a stopped one: FAILED_PRECONDITION",
+               grpc.StatusCode.FAILED_PRECONDITION, "has no machine",
+               lambda: ask_nacre("SandboxConsole", nacre.DescribeSandboxRequest(
+                   name=name), nacre.ConsoleText))
+ok(told is not None and told.state == "stopped", "with the state", told)
+told = refused("a name that is taken: ALREADY_EXISTS",
+               grpc.StatusCode.ALREADY_EXISTS,
+               "sandbox '%s' already exists" % name, lambda: create(name))
+ok(told is not None and told.name == name, "with the name", told)
+told = refused("an image's name that is taken: ALREADY_EXISTS",
+               grpc.StatusCode.ALREADY_EXISTS, "image 'tiny' already exists",
+               lambda: ask_nacre("ImportImage", nacre.ImportImageRequest(
+                   name="tiny", path="/usr"), nacre.ImportImageEvent))
+ok(told is not None and told.name == "tiny", "with the name", told)
 refused("an unknown sandbox: NOT_FOUND", grpc.StatusCode.NOT_FOUND,
         "sandbox not found", lambda: get("nope"))
 refused("another workspace: NOT_FOUND", grpc.StatusCode.NOT_FOUND,
