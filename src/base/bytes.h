@@ -49,6 +49,9 @@ span_equal(struct span a, struct span b)
 static inline bool
 span_is(struct span a, const char *s)
 {
+	/* Most are another from their first byte on. */
+	if (a.len > 0 && (s == NULL || (uint8_t)s[0] != a.ptr[0]))
+		return false;
 	return span_equal(a, span_str(s));
 }
 

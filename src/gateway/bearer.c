@@ -60,6 +60,16 @@ bearer_is_launch(const struct gateway *g, struct span secret,
 }
 
 static void
+name_token(char *out, size_t size, const char *which)
+{
+	static const char kind[] = "token:";
+
+	(void)text_copy(out, size, span_str(kind));
+	(void)text_copy(out + sizeof(kind) - 1, size - (sizeof(kind) - 1),
+	    span_str(which));
+}
+
+static void
 be(struct mcp_who *who, const struct store_token *t)
 {
 	struct caller *c = &who->caller;
@@ -72,11 +82,10 @@ be(struct mcp_who *who, const struct store_token *t)
 	c->uid = (uid_t)uid;
 	c->may_grant = scope_has(t->scopes, "grant:write");
 	(void)text_copy(c->text, sizeof(c->text), span_str(t->user));
-	(void)text_fmt(c->program, sizeof(c->program), "token:%s", t->name);
+	name_token(c->program, sizeof(c->program), t->name);
 	(void)text_copy(who->scopes, sizeof(who->scopes), span_str(t->scopes));
 	c->scopes = who->scopes;
-	(void)text_fmt(who->principal, sizeof(who->principal), "token:%s",
-	    t->id);
+	name_token(who->principal, sizeof(who->principal), t->id);
 	who->auth = MCP_KNOWN;
 }
 

@@ -450,9 +450,9 @@ mcp_open(struct gateway *g, struct fault *f)
 	m->to_doors.max = LOAD_DOORS;
 	m->to_host.max = LOAD_HOST;
 	m->server.off = g->config.mcp_off;
-	m->server.key = m->key;
+	m->server.key = &m->key;
 	m->server.ended = &m->ended;
-	memcpy(m->key, g->mcp_key, sizeof(m->key));
+	mcp_key_set(&m->key, g->mcp_key);
 	mcp_ended_read(g);
 	arena_init(&m->arena, 1 << 20);
 	if (mcp_server_ready(&m->server, &m->arena, f) < 0)

@@ -158,7 +158,7 @@ struct mcp {
 	struct mcp_server server;
 	struct arena arena;
 	struct mcp_ended ended;
-	uint8_t key[MCP_KEY];
+	struct mcp_key key;
 	uint8_t random[MCP_RANDOMS][MCP_RANDOM]; /* of requests to come */
 	size_t random_left;
 	struct exchange *exchanges;

@@ -106,12 +106,12 @@ put_head(struct mcp_stream *d, const struct mcp_answer *a, bool end,
 {
 	struct h2_header hs[3 + MCP_HEADERS];
 	char names[MCP_HEADERS][NAME];
-	char status[12];
-	char length[24];
+	char status[21];
+	char length[21];
 	size_t n = 0;
 
-	(void)text_fmt(status, sizeof(status), "%d", a->status);
-	(void)text_fmt(length, sizeof(length), "%zu", a->body.len);
+	(void)num_format((uint64_t)a->status, status);
+	(void)num_format(a->body.len, length);
 	hs[n++] = (struct h2_header){ SPAN_LIT(":status"), span_str(status) };
 	if (a->type != NULL)
 		hs[n++] = (struct h2_header){ SPAN_LIT("content-type"),

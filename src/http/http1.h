@@ -94,6 +94,9 @@ bool h1_is_word_of_its_length(struct span s, const char *lower);
 static inline bool
 h1_is_word(struct span s, const char *lower)
 {
+	/* Most are another from their first byte on. */
+	if (s.len > 0 && (s.ptr[0] | 0x20) != (uint8_t)lower[0])
+		return false;
 	return s.len == strlen(lower) && h1_is_word_of_its_length(s, lower);
 }
 

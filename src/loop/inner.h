@@ -48,6 +48,7 @@ struct slow {
 	int64_t part_us;  /* when this part began */
 	int64_t worst_us;
 	const char *worst;
+	int64_t before_us; /* when that was read */
 	struct rusage before;
 };
 

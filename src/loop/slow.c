@@ -2,7 +2,8 @@
 /*
  * Which part made a tick slow. Only for a loop that asked to be told: the
  * others read no clock for it. How long the process ran and how often it was
- * preempted tells work, waiting for a disk, and a busy host apart.
+ * preempted tells work, waiting for a disk, and a busy host apart; that is read
+ * once a millisecond at most, so what short ticks before it did may be in it.
  */
 #include <sys/resource.h>
 
@@ -10,6 +11,10 @@
 
 #include "base/base.h"
 #include "loop/inner.h"
+
+enum {
+	BEFORE_US = 1000
+};
 
 static int64_t
 ran_us(const struct rusage *u)
@@ -34,6 +39,9 @@ loop_slow_begin(struct loop *l, int64_t now_us)
 	s->part_us = now_us;
 	s->worst_us = 0;
 	s->worst = "";
+	if (now_us - s->before_us < BEFORE_US)
+		return;
+	s->before_us = now_us;
 	(void)getrusage(RUSAGE_THREAD, &s->before);
 }
 

@@ -14,14 +14,21 @@ struct place {
 };
 
 static void
+place_put(struct place *p, const char *text)
+{
+	(void)text_copy(p->path + p->len, sizeof(p->path) - p->len,
+	    span_str(text));
+	p->len += strlen(p->path + p->len);
+}
+
+static void
 place_add(struct place *p, const char *before, struct span name)
 {
 	char shown[40];
 
 	text_escape(name, shown, sizeof(shown));
-	(void)text_fmt(p->path + p->len, sizeof(p->path) - p->len, "%s%s",
-	    before, name.len > 0 ? shown : "\"\"");
-	p->len = strlen(p->path);
+	place_put(p, before);
+	place_put(p, name.len > 0 ? shown : "\"\"");
 }
 
 static void

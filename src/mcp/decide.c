@@ -220,7 +220,7 @@ mcp_decide(const struct mcp_request *q, struct arena *a, struct mcp_decision *d)
 	struct mcp_error e;
 
 	*d = (struct mcp_decision){ .next = MCP_ANSWER };
-	if (mcp_front(q, a, &d->answer))
+	if (mcp_front_judge(q, a, &d->accepts, &d->answer))
 		return;
 	w.has_version = mcp_field(q->head, "mcp-protocol-version", &w.version);
 	w.is_modern = w.has_version && mcp_version_is_modern(w.version);
@@ -228,7 +228,6 @@ mcp_decide(const struct mcp_request *q, struct arena *a, struct mcp_decision *d)
 		mcp_legacy_delete(&w);
 		return;
 	}
-	mcp_accept(q->head, &d->accepts);
 	if (q->body.len > MCP_BODY)
 		mcp_too_large(&d->answer);
 	else if (!mcp_body_read(q->body, a, &root, &e))

@@ -90,10 +90,9 @@ method_judge(const struct mcp_request *q, struct arena *a,
 
 static bool
 media_judge(const struct mcp_request *q, struct arena *a,
-    struct mcp_answer *out)
+    struct mcp_accepts *accepts, struct mcp_answer *out)
 {
 	struct mcp_error e;
-	struct mcp_accepts accepts;
 
 	if (!mcp_content_is(q->head, "application/json")) {
 		e = refused(415,
@@ -102,8 +101,8 @@ media_judge(const struct mcp_request *q, struct arena *a,
 		mcp_answer_error(out, a, &e);
 		return true;
 	}
-	mcp_accept(q->head, &accepts);
-	if (!accepts.json && !accepts.stream) {
+	mcp_accept(q->head, accepts);
+	if (!accepts->json && !accepts->stream) {
 		e = refused(406,
 		    "Not Acceptable: answers are application/json or "
 		    "text/event-stream");
@@ -133,7 +132,8 @@ grpc_judge(const struct mcp_request *q, struct arena *a, struct mcp_answer *out)
 }
 
 bool
-mcp_front(const struct mcp_request *q, struct arena *a, struct mcp_answer *out)
+mcp_front_judge(const struct mcp_request *q, struct arena *a,
+    struct mcp_accepts *accepts, struct mcp_answer *out)
 {
 	struct mcp_error e;
 
@@ -148,10 +148,18 @@ mcp_front(const struct mcp_request *q, struct arena *a, struct mcp_answer *out)
 		return true;
 	if (!span_is(q->head->method, "POST"))
 		return false;
-	if (media_judge(q, a, out))
+	if (media_judge(q, a, accepts, out))
 		return true;
 	if (q->head->length <= MCP_BODY)
 		return false;
 	mcp_too_large(out);
 	return true;
+}
+
+bool
+mcp_front(const struct mcp_request *q, struct arena *a, struct mcp_answer *out)
+{
+	struct mcp_accepts accepts;
+
+	return mcp_front_judge(q, a, &accepts, out);
 }

@@ -51,6 +51,9 @@ fold(uint8_t c)
 bool
 mcp_text_is_nocase(struct span s, const char *lower)
 {
+	/* Most are another from their first byte on. */
+	if (s.len > 0 && fold(s.ptr[0]) != (uint8_t)lower[0])
+		return false;
 	if (s.len != strlen(lower))
 		return false;
 	for (size_t i = 0; i < s.len; i++)

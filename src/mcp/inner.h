@@ -27,6 +27,12 @@ enum mcp_code {
 	MCP_UNSUPPORTED_VERSION = -32022,
 };
 
+/* --- front.c: the head alone */
+
+/* mcp_front(), and of a POST that is not refused what its Accept allows. */
+bool mcp_front_judge(const struct mcp_request *q, struct arena *a,
+    struct mcp_accepts *accepts, struct mcp_answer *out);
+
 /* --- head.c: fields of a head */
 
 /* The first field of that name, blanks around it cut off. */

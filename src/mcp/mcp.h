@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "digest/digest.h"
 
 struct json_value;
 
@@ -78,12 +79,20 @@ struct mcp_head {
 struct mcp_tool;
 struct mcp_ended;
 
+/* The key of session ids, as HMAC-SHA256 (RFC 2104) begins with it: secret. */
+struct mcp_key {
+	struct digest inner;
+	struct digest outer;
+};
+
+void mcp_key_set(struct mcp_key *k, const uint8_t secret[MCP_KEY]);
+
 /* What holds for all requests. Everything is borrowed. */
 struct mcp_server {
 	bool off;                 /* configured away: 404 */
 	const char *const *hosts; /* served beside localhost and the door */
 	size_t nhosts;
-	const uint8_t *key; /* MCP_KEY bytes */
+	const struct mcp_key *key;
 	const struct mcp_ended *ended;
 	const struct mcp_tool *extra; /* tools of test builds, else NULL */
 	size_t nextra;

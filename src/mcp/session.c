@@ -23,36 +23,41 @@ enum {
 _Static_assert((SEED + PROOF) * 4 / 3 + 2 == MCP_SESSION_TEXT,
     "an id fits its text");
 
-/* RFC 2104; the key is shorter than a block of the hash. */
+/* The key is shorter than a block of the hash. */
 static void
-hmac_pad(const uint8_t *key, uint8_t with, uint8_t out[64])
+begin_with(struct digest *d, const uint8_t *secret, uint8_t with)
 {
-	memset(out, with, 64);
+	uint8_t pad[64];
+
+	memset(pad, with, sizeof(pad));
 	for (size_t i = 0; i < MCP_KEY; i++)
-		out[i] ^= key[i];
+		pad[i] ^= secret[i];
+	digest_init(d);
+	digest_update(d, span_of(pad, sizeof(pad)));
+	secret_wipe(pad, sizeof(pad));
+}
+
+void
+mcp_key_set(struct mcp_key *k, const uint8_t secret[MCP_KEY])
+{
+	begin_with(&k->inner, secret, 0x36);
+	begin_with(&k->outer, secret, 0x5c);
 }
 
 static void
 proof_of(const struct mcp_request *q, const uint8_t seed[SEED],
     uint8_t out[DIGEST_SIZE])
 {
-	struct digest d;
-	uint8_t pad[64];
+	struct digest d = q->server->key->inner;
 	uint8_t inner[DIGEST_SIZE];
 
-	hmac_pad(q->server->key, 0x36, pad);
-	digest_init(&d);
-	digest_update(&d, span_of(pad, sizeof(pad)));
 	digest_update(&d, SPAN_LIT("nacre mcp session"));
 	digest_update(&d, q->principal);
 	digest_update(&d, span_of(seed, SEED));
 	digest_final(&d, inner);
-	hmac_pad(q->server->key, 0x5c, pad);
-	digest_init(&d);
-	digest_update(&d, span_of(pad, sizeof(pad)));
+	d = q->server->key->outer;
 	digest_update(&d, span_of(inner, sizeof(inner)));
 	digest_final(&d, out);
-	secret_wipe(pad, sizeof(pad));
 }
 
 static unsigned

@@ -33,11 +33,12 @@ lists_take(struct mcp_server *s)
 void
 peer_init(struct peer *p)
 {
+	static const uint8_t secret[MCP_KEY] = "a secret";
+
 	*p = (struct peer){ 0 };
-	for (size_t i = 0; i < MCP_KEY; i++)
-		p->key[i] = (uint8_t)(i * 7);
+	mcp_key_set(&p->key, secret);
 	p->server = (struct mcp_server){
-		.key = p->key,
+		.key = &p->key,
 		.ended = &p->ended,
 	};
 	lists_take(&p->server);

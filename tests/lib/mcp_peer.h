@@ -13,7 +13,7 @@ struct peer {
 	struct mcp_head head;
 	struct mcp_request request;
 	struct mcp_ended ended;
-	uint8_t key[MCP_KEY];
+	struct mcp_key key;
 	struct {
 		const char *name; /* lower case; borrowed */
 		struct span value;

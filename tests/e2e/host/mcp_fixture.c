@@ -55,7 +55,7 @@ static struct fixture {
 	struct mcp_server server;
 	struct arena arena;
 	struct mcp_ended ended;
-	uint8_t key[MCP_KEY];
+	struct mcp_key key;
 	struct conn conns[CONNECTIONS];
 } fixture;
 
@@ -472,11 +472,13 @@ int
 main(int argc, char **argv)
 {
 	struct fault f = { 0 };
+	uint8_t secret[MCP_KEY];
 	bool product = argc > 1 && strcmp(argv[1], "product") == 0;
 
-	random_bytes(fixture.key, sizeof(fixture.key));
+	random_bytes(secret, sizeof(secret));
+	mcp_key_set(&fixture.key, secret);
 	fixture.server = (struct mcp_server){
-		.key = fixture.key,
+		.key = &fixture.key,
 		.ended = &fixture.ended,
 	};
 	if (!product)
