@@ -46,9 +46,9 @@ enum {
 	GUEST_MAX = 8 << 20,
 	FILES = 4096,
 	SLOW_TICK_US = 20000, /* told in the log */
-	/* Begun work of a tick: a dozen calls, whose answers share a commit.
+	/* Begun work of a tick: a few calls, whose answers share a commit.
 	 * Who comes next waits for no more. */
-	TICK_US = 500,
+	TICK_US = 200,
 	ARENAS = 64, /* blocks of memory kept for the next calls */
 };
 
