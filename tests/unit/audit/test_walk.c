@@ -111,7 +111,7 @@ strike(const char *sql)
 
 	store_close(store);
 	(void)snprintf(command, sizeof(command),
-	    "python3 -c 'import sqlite3,sys\n"
+	    "/usr/bin/python3 -c 'import sqlite3,sys\n"
 	    "d = sqlite3.connect(sys.argv[1])\n"
 	    "d.executescript(sys.argv[2])\n"
 	    "d.commit()' '%s' \"%s\"",
