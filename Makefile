@@ -83,7 +83,7 @@ flags_host  := $(std) $(hard) $(if $(filter fuzz,$(MODE)),,$(gcc_hard)) $(opt_$(
 	$(if $(ships),,-isystem $(DEPS)/host/include)
 flags_guest := $(std) $(hard) $(gcc_hard) $(strings) $(opt_guest)
 static_pie  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none
-link_host   := $(if $(ships),$(static_pie),-pie $(opt_$(MODE)) -L$(DEPS)/host/lib)
+link_host   := $(if $(ships),$(static_pie),-no-pie $(opt_$(MODE)) -L$(DEPS)/host/lib)
 # At a fixed address: under TCG a program that moves is translated anew at each
 # exec (measured: twice the time from launch to the agent's exec). Stack, heap,
 # mappings and vdso still move.
