@@ -214,9 +214,11 @@ def short(data):
 
 
 def main():
-    # As a shell's background or nohup have them ignored.
-    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-        signal.signal(ignored, signal.SIG_DFL)
+    # As a shell's background, nohup or perf have them ignored. Python's own two
+    # are the child's again as it is.
+    for s in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(s) == signal.SIG_IGN:
+            signal.signal(s, signal.SIG_DFL)
     table, sandbox, root = sys.argv[1:]
     only = os.environ.get("ONLY")
     for case in read_table(table):
